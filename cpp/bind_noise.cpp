@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void bind_noise(nb::module_&) {}

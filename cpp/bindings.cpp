@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "dispatch.hpp"
+
+namespace nb = nanobind;
+
+void bind_solve(nb::module_& module);
+void bind_sums(nb::module_& module);
+void bind_noise(nb::module_& module);
+
+NB_MODULE(_kernels, module) {
+  module.def("isa", [] {
+    switch (tacit::chosen_isa()) {
+      case tacit::Isa::avx512: return std::string("avx512");
+      case tacit::Isa::avx2: return std::string("avx2");
+      default: return std::string("generic");
+    }
+  });
+  bind_solve(module);
+  bind_sums(module);
+  bind_noise(module);
+}
