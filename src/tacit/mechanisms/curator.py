@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only door from raw data to anything released. Order fixed: spend, add up, add noise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from tacit.accounting.release import Release
+from tacit.mechanisms.gaussian import add_noise
+from tacit.mechanisms.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tacit.accounting.public import Public
+    from tacit.accounting.release import Plan
+    from tacit.contributions.base import Contribution, Part
+    from tacit.engines.base import Engine
+    from tacit.mechanisms.entropy import NoiseSource
+
+NoisySums = dict[str, "NDArray[np.float64]"]
+
+
+class Curator(Protocol):
+    """All that a solver is given: public facts, the calibrated plan, and noisy sums from the plan."""
+
+    @property
+    def public(self) -> Public:
+        """Facts that are public by assumption."""
+        ...
+
+    @property
+    def plan(self) -> Plan:
+        """What may be released, with its noise."""
+        ...
+
+    def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
+        """Each part p of the contribution, released once as the planned release "<release>.<p>"."""
+        ...
+
+
+def planned_release(plan: Plan, part: Part, name: str) -> Release:
+    """What releasing `part` costs: the plan's noise relative to the bound, times this part's bound.
+
+    The standard deviation always follows from the bound of what is really summed, so that no plan
+    can pair a sum with the noise of a smaller one. A name outside the plan is left to the ledger.
+    """
+    if name not in plan:
+        return Release(name, part.l2, std=0.0, size=part.size, cone=part.cone)
+    planned = plan[name]
+    std = planned.std * (part.l2 / planned.l2)
+    return Release(
+        name,
+        part.l2,
+        std,
+        size=part.size,
+        cone=part.cone,
+        partner=planned.partner,
+        sample_rate=planned.sample_rate,
+    )
+
+
+def check_overflow(part: Part, n_users: int) -> None:
+    """A sum over all users stays inside int64 with room for the noise; a public bound decides."""
+    if part.limit * n_users >= 1 << 62:
+        raise ValueError(
+            f"part {part.name!r}: {n_users} users of at most {part.limit} grid steps each could "
+            "overflow 64-bit integers; use a coarser grid"
+        )
+
+
+class DataCurator:
+    """The curator over real data."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        public: Public,
+        plan: Plan,
+        source: NoiseSource,
+        *,
+        journal: Path | None = None,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.public = public
+        self.plan = plan
+        self.ledger = Ledger(plan, journal)
+        self._engine = engine
+        self._source = source
+        self._progress = progress
+
+    def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
+        parts = contribution.parts
+        costs = [planned_release(self.plan, part, f"{release}.{part.name}") for part in parts]
+        for part in parts:
+            check_overflow(part, self._engine.n_users)
+        self.ledger.charge(costs)
+        sums = self._engine.total(contribution)
+        noisy = {
+            part.name: part.step
+            * add_noise(
+                sums[part.name], cost.std / part.step, self._source, symmetric=part.symmetric
+            )
+            for part, cost in zip(parts, costs, strict=True)
+        }
+        self._progress(release)
+        return noisy
