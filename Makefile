@@ -1,0 +1,71 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`. Both set themselves up in .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
+
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench wheel wheel-check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+$(BIN)/pip:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip>=25.1'
+
+$(VENV)/.installed: $(BIN)/pip $(KERNELS)
+	PIP_CONSTRAINT= $(PIP) --editable .
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.installed
+	$(PIP) --group test --group lint
+	@touch $@
+
+demo: $(VENV)/.installed ## build, train a private recommender on made-up ratings, show the result
+	$(BIN)/tacit demo
+
+test: $(VENV)/.tools ## the tests that belong in CI
+	$(BIN)/pytest --numprocesses auto --quiet -m "not nightly"
+
+lint: $(VENV)/.tools ## ruff, formatting, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell src tests bench docs proofs cpp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+
+types: $(VENV)/.tools ## mypy, strict
+	$(BIN)/mypy
+
+contracts: $(VENV)/.tools ## who may import whom
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.tools ## let ruff rewrite
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+coverage: $(VENV)/.tools ## branch coverage of the CI tests
+	$(BIN)/pytest --quiet -m "not nightly" --cov --cov-report=term-missing:skip-covered
+
+nightly: $(VENV)/.tools mutants ## everything that is too long for CI
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest --quiet
+
+mutants: $(VENV)/.tools ## break the privacy layer on purpose: every mutant must be caught
+	$(BIN)/python bench/mutants.py --output bench/results/mutants.txt
+
+bench: $(VENV)/.tools ## kernels and reading, measured; output under bench/results
+	$(BIN)/python bench/kernels/noise.py | tee bench/results/noise.txt
+	$(BIN)/python bench/kernels/solve.py | tee bench/results/solve.txt
+	$(BIN)/python bench/kernels/sums.py | tee bench/results/sums.txt
+	$(BIN)/python bench/read.py | tee bench/results/read.txt
+
+wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)
+	$(PIP) build
+	$(BIN)/python -m build --wheel --outdir dist .
+
+wheel-check: wheel ## the wheel installs and works in an empty environment without a compiler
+	bash .ci/wheel-check
+
+clean: ## remove all that make has made
+	rm -rf $(VENV) build dist demo-output
