@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one composition root: ratings -> engine -> curator -> solver -> model."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from tacit.accounting import gdp
+from tacit.accounting.calibrate import calibrate, default_delta
+from tacit.accounting.public import Public
+from tacit.accounting.statement import PrivacyStatement
+from tacit.engines.local import LocalThreads
+from tacit.mechanisms.curator import DataCurator
+from tacit.mechanisms.entropy import NoiseSource
+from tacit.mechanisms.gaussian import RELATIVE_ERROR
+from tacit.model.item_model import ItemModel
+from tacit.solvers.item_offsets import ItemOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tacit.accounting.release import Plan
+    from tacit.data.ratings import Ratings
+    from tacit.solvers.base import Solver
+
+NOT_COVERED = (
+    "a user's own recommendations, which depend on her own ratings (joint differential privacy)",
+    "whoever can look into the training machine while it trains",
+    "further models trained on the same ratings: their budgets add up",
+    "hyper-parameters that somebody chose by looking at results on the same ratings",
+    "how long training took",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A trained model and what it may reveal."""
+
+    model: ItemModel
+
+    @property
+    def statement(self) -> PrivacyStatement:
+        return self.model.statement
+
+
+def fit(
+    ratings: Ratings,
+    solver: Solver | None = None,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    threads: int | None = None,
+    journal: Path | None = None,
+) -> Fit:
+    """Train a recommender under user-level joint differential privacy.
+
+    Args:
+        ratings: from `tacit.read`.
+        solver: the algorithm with its hyper-parameters; `ItemOffsets()` if none is given.
+        epsilon: the whole budget; `math.inf` trains without privacy, and the statement says so.
+        delta: the largest power of ten not above 1 / (10 users) if none is given.
+        threads: all cores if none is given; the result does not depend on it.
+        journal: a file to which every spend is appended before it happens.
+
+    Guarantee:
+        The model is (epsilon, delta)-differentially private in all ratings of any one user
+        (zero-out adjacency), as `Fit.statement` lists release by release. proofs/curator.md.
+
+    Raises:
+        ValueError: a parameter is out of range; nothing was spent.
+    """
+    return train(
+        ratings,
+        solver or ItemOffsets(),
+        epsilon=epsilon,
+        delta=default_delta(ratings.n_users) if delta is None else delta,
+        source=NoiseSource(),
+        threads=threads,
+        journal=journal,
+    )
+
+
+def calibrated_plan(
+    solver: Solver, *, n_users: int, n_items: int, scale: tuple[float, float], budget: Budget
+) -> tuple[Public, Plan]:
+    """The solver's plan with its noise, from public facts alone."""
+    mu = math.inf if math.isinf(budget.epsilon) else gdp.mu(budget.epsilon, budget.delta)
+    public = Public(n_users=n_users, n_items=n_items, low=scale[0], high=scale[1], mu=mu)
+    plan = calibrate(
+        solver.plan(public), budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR
+    )
+    return public, plan
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the whole training may cost."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(
+                f"epsilon must be above 0, got {self.epsilon}; usual values are 0.5 to 20, "
+                "math.inf trains without privacy"
+            )
+        if not 0 < self.delta < 1:
+            raise ValueError(
+                f"delta must be between 0 and 1, got {self.delta}; leave it out for a sound default"
+            )
+
+
+def train(
+    ratings: Ratings,
+    solver: Solver,
+    *,
+    epsilon: float,
+    delta: float,
+    source: NoiseSource,
+    threads: int | None = None,
+    journal: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Fit:
+    """`fit` with the noise source and progress in the caller's hands; a seeded source taints."""
+    budget = Budget(epsilon, delta)
+    if delta > 1 / ratings.n_users:
+        warnings.warn(
+            f"delta={delta:g} is above 1/n with n = {ratings.n_users} users: such a delta allows "
+            "publishing one user's whole row; use a smaller one",
+            stacklevel=3,
+        )
+    scale = (ratings.scale.low, ratings.scale.high)
+    public, plan = calibrated_plan(
+        solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
+    )
+    engine = LocalThreads(ratings.block, threads=threads)
+    curator = DataCurator(engine, public, plan, source, journal=journal, progress=progress)
+    learned = solver.fit(curator)
+    statement = PrivacyStatement.of(
+        curator.ledger.releases,
+        delta=delta,
+        n_users=ratings.n_users,
+        public=public_assumptions(ratings),
+        not_covered=NOT_COVERED,
+        noise_source=source.description,
+        relative_error=RELATIVE_ERROR,
+        version=version("tacit"),
+        tainted=source.tainted,
+    )
+    model = ItemModel(
+        item_ids=ratings.catalogue.ids,
+        item_factors=learned.item_factors,
+        item_offsets=learned.item_offsets,
+        scale=scale,
+        user_step=learned.user_step,
+        statement=statement,
+        titles=ratings.catalogue.titles,
+    )
+    return Fit(model)
+
+
+def public_assumptions(ratings: Ratings) -> tuple[str, ...]:
+    """What the statement must say was taken as public."""
+    catalogue, scale = ratings.catalogue, ratings.scale
+    items = (
+        f"item catalogue: {len(catalogue)} items, given apart from the ratings"
+        if catalogue.origin == "file"
+        else f"item catalogue: EVERY ITEM OF THE RATINGS ({len(catalogue)}) WAS TAKEN AS PUBLIC; "
+        "if an item's presence may reveal a user, give the catalogue as `items=`"
+    )
+    origin = (
+        "declared"
+        if scale.origin == "declared"
+        else "RECOGNISED IN THE RATINGS among the usual scales; declare it as `scale=`"
+    )
+    return (
+        f"number of users: {ratings.n_users}",
+        items,
+        f"rating scale: {scale.low:g} to {scale.high:g}, {origin}",
+    )
