@@ -1,2 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recommenders whose item factors do not give away any one user."""
+"""Recommenders whose item factors do not give away any one user.
+
+    ratings = tacit.read("ratings.parquet")
+    fit = tacit.fit(ratings, epsilon=1.0)
+    fit.model.save("model/")
+    print(fit.statement)
+    tacit.load("model/").recommend({"Toy Story (1995)": 5.0}, n=10)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.accounting.statement import PrivacyStatement
+    from tacit.data.errors import DataError
+    from tacit.data.read import read
+    from tacit.training import fit
+    from tacit.mechanisms.ledger import BudgetError
+    from tacit.model.file import ModelFileError
+    from tacit.model.item_model import ItemModel, load
+    from tacit.solvers.item_offsets import ItemOffsets
+
+# Loaded on first use, so that `import tacit` costs nothing.
+_HOME = {
+    "BudgetError": "tacit.mechanisms.ledger",
+    "DataError": "tacit.data.errors",
+    "ItemModel": "tacit.model.item_model",
+    "ItemOffsets": "tacit.solvers.item_offsets",
+    "ModelFileError": "tacit.model.file",
+    "PrivacyStatement": "tacit.accounting.statement",
+    "fit": "tacit.training",
+    "load": "tacit.model.item_model",
+    "read": "tacit.data.read",
+}
+
+__all__ = [
+    "BudgetError",
+    "DataError",
+    "ItemModel",
+    "ItemOffsets",
+    "ModelFileError",
+    "PrivacyStatement",
+    "datasets",
+    "fit",
+    "load",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("tacit.datasets")
+    if name in _HOME:
+        found = getattr(import_module(_HOME[name]), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder with arrays (safetensors) and the rest (JSON): no pickle, no user rows, all or nothing.
 
-    model.json                   version, catalogue, scale, user step, statement, name of the arrays
+    model.json                   version, catalogue, scale, fold-in, statement, name of the arrays
     arrays-<sha256>.safetensors  item factors and offsets
 
 The arrays are written first under the name of their checksum; replacing `model.json` is the one
@@ -21,7 +21,6 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 FORMAT = 1
@@ -32,7 +31,7 @@ class ModelFileError(ValueError):
     """The folder holds no tacit model, or a damaged one."""
 
 
-def write(folder: Path, description: dict[str, Any], arrays: dict[str, NDArray[np.float32]]) -> None:
+def write(folder: Path, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Save into `folder`, which is new, empty or a tacit model to be replaced."""
     if folder.exists() and not folder.is_dir():
         raise ModelFileError(f"{folder} is a file; a model is saved into a folder")
@@ -68,7 +67,7 @@ def _replace(path: Path, content: bytes) -> None:
             raise
 
 
-def read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What `write` wrote, or a ModelFileError that says what is wrong with it."""
     described = _read_description(folder)
     arrays = _arrays_file(folder, str(described.get("sha256")))

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tacit.accounting.statement import PrivacyStatement
-from tacit.folding import UserStep
+from tacit.folding import Centring, FoldIn
 from tacit.model import file
-from tacit.serving.rank import best
+from tacit.serving.rank import KnownRatings, best, scores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,10 +39,8 @@ class ItemModel:
     """
 
     item_ids: NDArray[np.int64] | NDArray[np.object_]
-    item_factors: NDArray[np.float32]
-    item_offsets: NDArray[np.float32]
+    fold_in: FoldIn
     scale: tuple[float, float]
-    user_step: UserStep
     statement: PrivacyStatement
     titles: tuple[str, ...] | None = None
 
@@ -50,48 +48,57 @@ class ItemModel:
         items, rank = self.item_factors.shape
         return f"ItemModel(items={items}, rank={rank}, epsilon={self.statement.epsilon:.4g})"
 
-    def positions(self, items: Mapping[ItemId, float]) -> NDArray[np.int32]:
-        """Where the named items stand in the catalogue; a KeyError says how many are unknown."""
-        where = {item: position for position, item in enumerate(self.item_ids.tolist())}
-        missing = [item for item in items if item not in where]
-        if missing:
-            kinds = sorted({type(item).__name__ for item in missing})
-            raise KeyError(
-                f"{len(missing)} of {len(items)} items are not in this model's catalogue "
-                f"(asked by {', '.join(kinds)}; the catalogue has "
-                f"{type(self.item_ids.tolist()[0]).__name__} ids)"
-            )
-        return np.array([where[item] for item in items], np.int32)
+    @property
+    def item_factors(self) -> NDArray[np.float32]:
+        return self.fold_in.item_factors
 
-    def predict(self, known: Mapping[ItemId, float]) -> NDArray[np.float32]:
-        """The rating predicted for every item of the catalogue, for a user with these ratings.
+    @property
+    def item_offsets(self) -> NDArray[np.float64]:
+        """What an average user gives each item."""
+        return np.broadcast_to(self.fold_in.centring.offsets, len(self.item_ids))
+
+    def known(self, ratings: Mapping[ItemId, float]) -> KnownRatings:
+        """A user's ratings by position in the catalogue; refuses unknown items and wild ratings."""
+        where = {item: position for position, item in enumerate(self.item_ids.tolist())}
+        missing = sum(item not in where for item in ratings)
+        if missing:
+            kind = type(self.item_ids.tolist()[0]).__name__
+            raise KeyError(
+                f"{missing} of {len(ratings)} items are not in this model's catalogue, "
+                f"whose ids are of type {kind}; leave them out"
+            )
+        values = np.fromiter(ratings.values(), np.float32, len(ratings))
+        low, high = self.scale
+        if not np.all((values >= low) & (values <= high)):
+            raise ValueError(f"ratings must lie on the model's scale, {low:g} to {high:g}")
+        return KnownRatings(np.array([where[item] for item in ratings], np.int32), values)
+
+    def recommend(self, ratings: Mapping[ItemId, float], n: int = 10) -> list[Recommendation]:
+        """The n items with the highest predicted rating that are not among the rated ones.
 
         Runs at the user's: it needs her ratings and this model, nothing else.
         """
-        items = self.positions(known)
-        values = np.fromiter(known.values(), np.float32, len(known))
-        low, high = self.scale
-        if not np.all((values >= low) & (values <= high)):
-            raise ValueError(f"known ratings must lie on the model's scale, {low:g} to {high:g}")
-        return self.user_step.predict(items, values, self.item_factors, self.item_offsets)
-
-    def recommend(self, known: Mapping[ItemId, float], n: int = 10) -> list[Recommendation]:
-        """The n items with the highest predicted rating that are not among the known ones."""
-        scores = self.predict(known)
-        chosen = best(scores, n, leave_out=self.positions(known).astype(np.int64))
+        known = self.known(ratings)
+        predicted = scores(self.fold_in, known)
         ids = self.item_ids.tolist()
-        return [Recommendation(ids[j], float(scores[j])) for j in chosen]
+        chosen = best(predicted, n, leave_out=known.items)
+        return [Recommendation(ids[j], float(predicted[j])) for j in chosen]
 
     def save(self, folder: str | Path) -> None:
         """Write the model into `folder`: the old content stays until the new one is complete."""
+        fold_in = self.fold_in
         description: dict[str, Any] = {
             "item_ids": self.item_ids.tolist(),
             "titles": self.titles,
             "scale": self.scale,
-            "user_step": asdict(self.user_step),
+            "mean_ridge": repr(fold_in.centring.mean_ridge),
+            "ridge": fold_in.ridge,
+            "ridge_power": fold_in.ridge_power,
+            "unobserved": fold_in.unobserved,
             "statement": self.statement.to_json(),
         }
-        arrays = {"item_factors": self.item_factors, "item_offsets": self.item_offsets}
+        offsets = np.ascontiguousarray(self.item_offsets)
+        arrays = {"item_factors": self.item_factors, "item_offsets": offsets}
         file.write(Path(folder), description, arrays)
 
 
@@ -99,22 +106,32 @@ def load(folder: str | Path) -> ItemModel:
     """Read what `ItemModel.save` wrote; raises ModelFileError on anything else."""
     described, arrays = file.read(Path(folder))
     try:
-        ids = described["item_ids"]
-        low, high = described["scale"]
-        titles = described["titles"]
-        model = ItemModel(
-            item_ids=np.array(ids, np.int64 if isinstance(ids[0], int) else np.object_),
-            item_factors=arrays["item_factors"],
-            item_offsets=arrays["item_offsets"],
-            scale=(float(low), float(high)),
-            user_step=UserStep(**described["user_step"]),
-            statement=PrivacyStatement.from_json(described["statement"]),
-            titles=None if titles is None else tuple(titles),
-        )
+        model = _model(described, arrays)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise file.ModelFileError(
             f"{folder}: the description is incomplete or damaged ({type(error).__name__})"
         ) from None
-    if not len(model.item_ids) == len(model.item_factors) == len(model.item_offsets):
+    if not len(model.item_ids) == len(model.item_factors) == len(arrays["item_offsets"]):
         raise file.ModelFileError(f"{folder}: catalogue and arrays differ in length")
     return model
+
+
+def _model(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ItemModel:
+    """The model that a description and its arrays stand for."""
+    ids = described["item_ids"]
+    low, high = described["scale"]
+    titles = described["titles"]
+    centring = Centring(arrays["item_offsets"], float(described["mean_ridge"]))
+    return ItemModel(
+        item_ids=np.array(ids, np.int64 if isinstance(ids[0], int) else np.object_),
+        fold_in=FoldIn(
+            arrays["item_factors"],
+            centring,
+            ridge=described["ridge"],
+            ridge_power=described["ridge_power"],
+            unobserved=described["unobserved"],
+        ),
+        scale=(float(low), float(high)),
+        statement=PrivacyStatement.from_json(described["statement"]),
+        titles=None if titles is None else tuple(titles),
+    )

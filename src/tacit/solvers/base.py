@@ -3,26 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
-    from tacit.folding import UserStep
+    from tacit.folding import FoldIn
     from tacit.mechanisms.curator import Curator
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Learned:
-    """What a solver hands over: all of it post-processing of what the curator answered."""
-
-    item_factors: NDArray[np.float32]
-    item_offsets: NDArray[np.float32]
-    user_step: UserStep
 
 
 class Solver(Protocol):
@@ -32,6 +19,9 @@ class Solver(Protocol):
         """Every release, with its share of mu^2; calibration then scales the noise of all alike."""
         ...
 
-    def fit(self, curator: Curator) -> Learned:
-        """Train. Sees raw data through `curator.noisy_sum` only."""
+    def fit(self, curator: Curator) -> FoldIn:
+        """Train; the result is all that a user needs to fold in.
+
+        Raw data is seen through `curator.noisy_sum` only, so all else is post-processing.
+        """
         ...

@@ -141,7 +141,7 @@ def train(
     )
     engine = LocalThreads(ratings.block, threads=threads)
     curator = DataCurator(engine, public, plan, source, journal=journal, progress=progress)
-    learned = solver.fit(curator)
+    fold_in = solver.fit(curator)
     statement = PrivacyStatement.of(
         curator.ledger.releases,
         delta=delta,
@@ -155,10 +155,8 @@ def train(
     )
     model = ItemModel(
         item_ids=ratings.catalogue.ids,
-        item_factors=learned.item_factors,
-        item_offsets=learned.item_offsets,
+        fold_in=fold_in,
         scale=scale,
-        user_step=learned.user_step,
         statement=statement,
         titles=ratings.catalogue.titles,
     )
