@@ -40,22 +40,24 @@ class Ledger:
     def charge(self, releases: Sequence[Release]) -> None:
         """Spend every one of `releases` once, or refuse all of them."""
         with self._lock:
+            asked: Counter[str] = Counter()
             for release in releases:
-                self._check(release)
+                self._check(release, self._done[release.name] + asked[release.name])
+                asked[release.name] += 1
             if self._journal is not None:
                 self._write(self._journal, releases)
             for release in releases:
                 self._spent[replace(release, times=1)] += 1
                 self._done[release.name] += 1
 
-    def _check(self, release: Release) -> None:
+    def _check(self, release: Release, done: int) -> None:
         if release.name not in self.plan:
             planned = ", ".join(r.name for r in self.plan.releases)
             raise BudgetError(
                 f"release {release.name!r} is not planned (planned: {planned}); "
                 "add it to the solver's plan, so that it is calibrated and stated"
             )
-        planned_release, done = self.plan[release.name], self._done[release.name]
+        planned_release = self.plan[release.name]
         if done >= planned_release.times:
             raise BudgetError(
                 f"release {release.name!r}: planned {planned_release.times}, done {done}, "
