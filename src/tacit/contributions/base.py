@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 Sums = dict[str, "NDArray[np.int64]"]
 
 
+def triangle(rank: int) -> int:
+    """How many numbers the packed upper triangle of a symmetric rank x rank matrix has."""
+    return rank * (rank + 1) // 2
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One array that a contribution adds up, as integers on a public grid.
@@ -38,12 +43,18 @@ class Part:
     symmetric: bool = False
     cone: bool = False
 
+    def __post_init__(self) -> None:
+        if self.limit < 1 or not 0 < self.step < math.inf:
+            raise ValueError(f"part {self.name!r}: limit must be >= 1 and step a positive number")
+
     @property
     def l2(self) -> float:
+        """The bound in real units: what the release of this part is priced with."""
         return self.limit * self.step
 
     @property
     def size(self) -> int:
+        """How many numbers are released."""
         return math.prod(self.shape)
 
 
@@ -54,6 +65,8 @@ class Contribution(ABC):
     on that user's row and on public values only. Both properties, and the bound of every part, are
     tested for each class in the registry (tests/property).
     """
+
+    __slots__ = ()
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ overflow by a public bound (see `mechanisms`).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,27 +18,47 @@ if TYPE_CHECKING:
 
 
 def snap_rows(
-    values: NDArray[np.float64], indptr: NDArray[np.int64], step: float, limit: int
+    values: NDArray[np.float32] | NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    step: float,
+    limit: int,
 ) -> NDArray[np.int32]:
     """Each row to integers q = rint(value / step) with sum(q^2) <= limit^2, whatever the values.
 
-    Nearest rounding can lengthen a row of k numbers by up to sqrt(k) / 2, so a row that comes out
-    too long is shrunk to leave that margin and rounded again, and cut toward zero where even that
-    is too long. What is not a number counts as zero; limit is below 2^31.
+    A row that comes out too long is shrunk until it rounds to one inside: first to a norm one grid
+    step below the limit, which is nearly always enough; then by a margin that always is, because
+    nearest rounding lengthens a row of k numbers by at most sqrt(k) / 2. The last loop makes the
+    bound independent of that argument. What is not a number counts as zero; infinities count as
+    the limit, which must be below 2^31.
     """
+    if not 0 < limit < 2**31 or not 0 < step < np.inf:
+        raise ValueError(f"step must be > 0 and limit in 1..2^31 - 1, got {step} and {limit}")
     snapped = np.empty(len(values), np.int32)
-    cut = np.clip(np.nan_to_num(values / step, nan=0.0), -limit, limit)
-    for start, stop in zip(indptr[:-1], indptr[1:], strict=True):
+    with np.errstate(all="ignore"):
+        cut = np.clip(np.nan_to_num(values.astype(np.float64) / step, nan=0.0), -limit, limit)
+    for start, stop in pairwise(indptr.tolist()):
         row = cut[start:stop]
         q = np.rint(row).astype(np.int64)
-        if (norm2 := int(q @ q)) > limit * limit:
-            margin = np.sqrt(float(len(row))) / 2
-            shrink = max((limit - margin) / (np.sqrt(float(norm2)) + margin), 0.0)
-            q = np.rint(row * shrink).astype(np.int64)
-            while int(q @ q) > limit * limit:
+        norm2 = _norm2(q)
+        if norm2 > limit * limit:
+            margin = float(np.sqrt(float(stop - start))) / 2
+            for target, length in (
+                (limit - 1.0, float(np.sqrt(float(norm2 + stop - start)))),
+                (limit - margin, float(np.sqrt(float(norm2))) + margin),
+            ):
+                q = np.rint(row * max(target / length, 0.0)).astype(np.int64)
+                if _norm2(q) <= limit * limit:
+                    break
+            while _norm2(q) > limit * limit:
                 q -= np.sign(q)
         snapped[start:stop] = q
     return snapped
+
+
+def _norm2(q: NDArray[np.int64]) -> int:
+    """sum(q^2) exactly, also beyond 2^63 (|q| < 2^31)."""
+    squares = q * q
+    return (int((squares >> 31).sum()) << 31) + int((squares & (2**31 - 1)).sum())
 
 
 def scatter_sum(
@@ -91,10 +112,51 @@ def scatter_pairs(
     A user's items are distinct.
     """
     n_items = int((np.sqrt(8 * len(out) + 1) - 1) / 2)
-    for start, stop in zip(indptr[:-1], indptr[1:], strict=True):
+    for start, stop in pairwise(indptr.tolist()):
         order = np.argsort(items[start:stop])
         which = items[start:stop][order].astype(np.int64)
         a = amounts[start:stop][order].astype(np.int64)
         i, j = np.triu_indices(len(which))
         low, high = which[i], which[j]
         out[low * n_items - low * (low - 1) // 2 + high - low] += a[i] * a[j]
+
+
+def sum_rows(
+    values: NDArray[np.float32] | NDArray[np.float64], indptr: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Sum of each row in float64, in the row's own order, so that no neighbour can move a bit."""
+    users = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.bincount(users, weights=values, minlength=len(indptr) - 1).astype(np.float64)
+
+
+def hash_rows(indptr: NDArray[np.int64], items: NDArray[np.int32], seed: int) -> NDArray[np.uint64]:
+    """A key for each rating from the seed, its item and the set of items of its row.
+
+    Distinct items of one row have distinct keys, in an order that looks random; neither the order
+    of the row nor its place in the block matters.
+    """
+    start = np.uint64(seed % 2**64)
+    single = _mix(items.astype(np.uint64) + start)
+    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(single, dtype=np.uint64)])
+    salt = _mix((running[indptr[1:]] - running[indptr[:-1]]) ^ start)
+    return _mix(items.astype(np.uint64) ^ np.repeat(salt, np.diff(indptr)))
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The splitmix64 step: a bijection of 64 bits (Steele, Lea and Flood, 2014)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def keep_smallest(
+    indptr: NDArray[np.int64], keys: NDArray[np.uint64], most: int
+) -> NDArray[np.bool_]:
+    """True for the `most` smallest keys of each row; of equal keys the first ones are kept."""
+    users = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((keys, users))
+    rank = np.arange(len(keys)) - np.repeat(indptr[:-1], np.diff(indptr))
+    kept = np.empty(len(keys), np.bool_)
+    kept[order] = rank < most
+    return kept

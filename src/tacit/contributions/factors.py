@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's own factors on their grid, and the products of them that least squares needs.
+
+A share has at most 2^34 steps: sums over 10^8 users stay below 2^61, and noise of up to 2^11 times
+the bound stays below the 2^45 steps to which the sampler is exact. Rounding moves each number by
+at most half a step; the sums are unbiased by it except on the diagonal of a Gram matrix, which
+gains a twelfth of a squared step of the factors for each user (2^-25 of factor_bound^2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit import kernels
+from tacit.bounding import grid
+from tacit.contributions.base import Part, triangle
+from tacit.contributions.rows import grid_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.contributions.base import Sums
+    from tacit.contributions.rows import Grid, Ready, Rows
+    from tacit.data.block import UserBlock
+    from tacit.folding import FoldIn
+
+FACTOR_BITS = 11
+WEIGHT_BITS = 12
+TARGET_BITS = 11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UserFactors:
+    """User factors as public policy: how users find theirs, and the norm that theirs are cut to."""
+
+    fold: FoldIn
+    bound: float
+
+    @property
+    def n_items(self) -> int:
+        return self.fold.n_items
+
+    @property
+    def rank(self) -> int:
+        return self.fold.rank
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of one user's factors."""
+        return grid_of(self.bound, FACTOR_BITS)
+
+    def snapped(self, block: UserBlock) -> NDArray[np.int32]:
+        """Each user's factors as integers of norm at most the grid's limit; longer ones shrink."""
+        return grid.snap_dense(self.fold.user_factors(block), self.grid.step, self.grid.limit)
+
+
+def ready_rows(rows: Rows, block: UserBlock) -> Ready:
+    """Weights and targets on the grids that go with user factors."""
+    return rows.ready(block, WEIGHT_BITS, TARGET_BITS)
+
+
+def item_gram_part(rows: Rows, users: UserFactors) -> Part:
+    """For each item the sum of w x x^T."""
+    w, x = rows.weight_grid(WEIGHT_BITS), users.grid
+    shape = (users.n_items, triangle(users.rank))
+    limit, step = w.limit * x.limit**2, w.step * x.step**2
+    return Part("gram", shape, limit, step, symmetric=True, cone=True)
+
+
+def shared_gram_part(users: UserFactors) -> Part:
+    """The sum of x x^T over users."""
+    x = users.grid
+    return Part("gram", (triangle(users.rank),), x.limit**2, x.step**2, symmetric=True, cone=True)
+
+
+def rhs_part(rows: Rows, users: UserFactors) -> Part:
+    """For each item the sum of w t x."""
+    w, t, x = rows.weight_grid(WEIGHT_BITS), rows.target_grid(TARGET_BITS), users.grid
+    limit, step = w.limit * t.limit * x.limit, w.step * t.step * x.step
+    return Part("rhs", (users.n_items, users.rank), limit, step)
+
+
+def add_item_grams(ready: Ready, X: NDArray[np.int32], sums: Sums) -> None:
+    """Add to the part `item_gram_part`."""
+    kernels.scatter_gram(ready.indptr, ready.items, ready.weights, X, sums["gram"])
+
+
+def add_shared_gram(X: NDArray[np.int32], sums: Sums) -> None:
+    """Add to the part `shared_gram_part`. Every user weighs 1; one without ratings has x = 0."""
+    kernels.gram(X, np.ones(len(X), np.int32), sums["gram"])
+
+
+def add_rhs(ready: Ready, X: NDArray[np.int32], sums: Sums) -> None:
+    """Add to the part `rhs_part`."""
+    kernels.scatter_outer(ready.indptr, ready.items, ready.amounts, X, sums["rhs"])

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gradient of a squared loss with respect to the public item factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit import kernels
+from tacit.contributions.base import Contribution, Part
+from tacit.contributions.rows import grid_of
+from tacit.folding import inner_products
+
+if TYPE_CHECKING:
+    from tacit.contributions.base import Sums
+    from tacit.contributions.factors import UserFactors
+    from tacit.contributions.rows import Grid, Rows
+    from tacit.data.block import UserBlock
+
+RESIDUAL_BITS = 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemGradient(Contribution):
+    """For each item the sum of w e x over its ratings: the direction in which the loss falls.
+
+    e = t - x . v is the residual under the public factors, of which each is cut to `rows.clip` and
+    then a user's whole row w e to norm `row_bound`. The gradient of sum w e^2 is -2 times the sum.
+
+    Guarantee:
+        One user moves "gradient" by at most row_bound bound, with bound that of x.
+        proofs/contributions/item-gradient.md
+    """
+
+    rows: Rows
+    users: UserFactors
+    row_bound: float
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        e, x = self._row_grid, self.users.grid
+        shape = (self.users.n_items, self.users.rank)
+        return (Part("gradient", shape, e.limit * x.limit, e.step * x.step),)
+
+    @property
+    def _row_grid(self) -> Grid:
+        """The grid of a user's row of residuals."""
+        return grid_of(self.row_bound, RESIDUAL_BITS)
+
+    def add(self, block: UserBlock, sums: Sums) -> None:
+        X = self.users.snapped(block)
+        rows = self.rows.prepared(block)
+        cut = (X * self.users.grid.step).astype(np.float32)
+        residuals = rows.values - inner_products(rows, cut, self.users.fold.item_factors)
+        E = self.rows.snapped(rows.with_values(residuals), self._row_grid)
+        kernels.scatter_outer(rows.indptr, rows.items, E, X, sums["gradient"])

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step of the power method on the users' second moment, without ever forming it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit import kernels
+from tacit.contributions.base import Contribution, Part
+from tacit.contributions.rows import grid_of, snap_each
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.contributions.base import Sums
+    from tacit.contributions.rows import Grid, Rows
+    from tacit.data.block import UserBlock
+
+ROW_BITS = 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerProduct(Contribution):
+    """A^T (A v): for each item the sum of a (a . v) over the users' rows a of A.
+
+    A row holds weights times clipped targets and is cut to norm `row_bound`. The direction is
+    public and of length 1; a . v is cut to the row bound too, so that the bound holds for any v.
+
+    Guarantee:
+        One user moves "product" by at most row_bound^2. proofs/contributions/power-product.md
+    """
+
+    rows: Rows
+    row_bound: float
+    direction: NDArray[np.float64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        a = grid_of(self.row_bound, ROW_BITS)
+        return (Part("product", self.direction.shape, a.limit**2, a.step**2),)
+
+    def add(self, block: UserBlock, sums: Sums) -> None:
+        rows = self.rows.prepared(block)
+        bound = grid_of(self.row_bound, ROW_BITS)
+        A = self.rows.snapped(rows, bound)
+        s = along(rows, A, self.direction, bound)
+        kernels.scatter_outer(rows.indptr, rows.items, A, s, sums["product"].reshape(-1, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerEnergy(Contribution):
+    """||A v||^2, the eigenvalue that belongs to a direction found by `PowerProduct`.
+
+    Guarantee:
+        One user moves "energy" by at most row_bound^2. proofs/contributions/power-product.md
+    """
+
+    rows: Rows
+    row_bound: float
+    direction: NDArray[np.float64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        a = grid_of(self.row_bound, ROW_BITS)
+        return (Part("energy", (1,), a.limit**2, a.step**2, cone=True),)
+
+    def add(self, block: UserBlock, sums: Sums) -> None:
+        rows = self.rows.prepared(block)
+        bound = grid_of(self.row_bound, ROW_BITS)
+        s = along(rows, self.rows.snapped(rows, bound), self.direction, bound)
+        kernels.gram(s, np.ones(len(s), np.int32), sums["energy"])
+
+
+def check_direction(v: NDArray[np.float64]) -> None:
+    """Refuse a direction whose length is not 1: its product would be cut, silently."""
+    if v.ndim != 1 or not abs(float(np.linalg.norm(v)) - 1) < 1e-6:
+        raise ValueError("the direction must be a vector of length 1: divide it by its norm")
+
+
+def along(
+    rows: UserBlock, A: NDArray[np.int32], v: NDArray[np.float64], bound: Grid
+) -> NDArray[np.int32]:
+    """The product a . v of each user on the grid of A itself, one column."""
+    projected = kernels.sum_rows(A * v[rows.items], rows.indptr)
+    return snap_each(projected, bound._replace(step=1.0))[:, None]

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several instances of every contribution, and users who try to weigh more than they may."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tacit.contributions import (
+    Covariance,
+    ItemCounts,
+    ItemGradient,
+    ItemMeans,
+    ItemSums,
+    LeastSquares,
+    PowerEnergy,
+    PowerProduct,
+    RightHandSides,
+    Rows,
+    SharedGram,
+    SharedLeastSquares,
+    UserFactors,
+    UserMetric,
+)
+from tacit.data.block import UserBlock
+from tacit.folding import Centring, FoldIn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tacit.contributions import Contribution
+
+MANY_ITEMS = 10_677  # what the heaviest user of MovieLens 10M could have rated
+
+
+class User(NamedTuple):
+    items: np.ndarray
+    values: np.ndarray
+
+
+def block_of(users: Iterable[User], n_items: int) -> UserBlock:
+    users = list(users)
+    sizes = [len(user.items) for user in users]
+    return UserBlock(
+        indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        items=np.concatenate([np.zeros(0), *(user.items for user in users)]).astype(np.int32),
+        values=np.concatenate([np.zeros(0), *(user.values for user in users)]).astype(np.float32),
+        n_items=n_items,
+    )
+
+
+def examples(n_items: int) -> dict[str, list[Contribution]]:
+    """Every contribution over that many items, in the ways that solvers use it and some others."""
+    rng = np.random.default_rng(7)
+    counts = np.floor(rng.pareto(1.0, n_items) * 10) - 3.0  # noisy: some are negative
+    held_out = rng.random(n_items) < 0.3
+    held_out[: n_items // 20 + 1] = True
+    direction = rng.standard_normal(n_items)
+    direction /= np.linalg.norm(direction)
+    axis = np.zeros(n_items)
+    axis[0] = -1.0
+
+    by_user = Centring(rng.normal(3.5, 0.4, n_items), mean_ridge=5.0)
+    full_mean = Centring(3.0, mean_ridge=0.0)
+    plain = Rows(clip=2.0, centring=by_user)
+    adaptive = Rows(clip=1.5, centring=full_mean, noisy_counts=counts, power=0.25)
+    limited = Rows(clip=1.0, weighting="ones", item_limit=7)
+    rarest = Rows(clip=2.5, centring=by_user, weighting="ones", item_limit=50, noisy_counts=counts)
+    ones = Rows(clip=4.0, weighting="ones")
+
+    def users(rank: int, bound: float, centring: Centring | None = None, **more: float):
+        V = rng.normal(0, 1 / math.sqrt(rank), (n_items, rank)).astype(np.float32)
+        return UserFactors(FoldIn(V, centring or Centring(), **more), bound)
+
+    explicit = users(4, 1.0, by_user, ridge=10.0)
+    frequency = users(3, 0.7, full_mean, ridge=0.1, ridge_power=0.5)
+    implicit = users(5, 2.0, ridge=0.01, ridge_power=1.0, unobserved=0.1)
+    single = users(1, 1.0)
+    # A triangle of 10,677 rows would be half a gigabyte: the heavy user has her own test.
+    few = min(n_items, 60)
+    return {
+        "ItemSums": [ItemSums(n_items, rows) for rows in (plain, adaptive, limited, rarest)],
+        "ItemCounts": [ItemCounts(n_items, rows) for rows in (plain, adaptive, limited, rarest)],
+        "ItemMeans": [ItemMeans(n_items, rows) for rows in (adaptive, rarest)],
+        "LeastSquares": [
+            LeastSquares(plain, explicit),
+            LeastSquares(adaptive, frequency),
+            LeastSquares(rarest, single),
+            LeastSquares(limited, implicit),
+        ],
+        "SharedGram": [SharedGram(each) for each in (explicit, frequency, implicit, single)],
+        "RightHandSides": [
+            RightHandSides(plain, explicit),
+            RightHandSides(limited, implicit),
+        ],
+        "SharedLeastSquares": [
+            SharedLeastSquares(plain, explicit),
+            SharedLeastSquares(adaptive, frequency),
+            SharedLeastSquares(limited, single),
+        ],
+        "ItemGradient": [
+            ItemGradient(plain, explicit, 1.5),
+            ItemGradient(ones, frequency, 3.0),
+            ItemGradient(rarest, single, 2.0),
+        ],
+        "PowerProduct": [
+            PowerProduct(ones, 3.0, direction),
+            PowerProduct(plain, 1.0, axis),
+        ],
+        "PowerEnergy": [
+            PowerEnergy(ones, 3.0, direction),
+            PowerEnergy(plain, 1.0, axis),
+        ],
+        "Covariance": [
+            Covariance(few, ones, 5.0),
+            Covariance(few, adaptive_for(adaptive, few), 1.5),
+        ],
+        "UserMetric": [
+            UserMetric(explicit.fold, 4.0),
+            UserMetric(implicit.fold, 0.25, error="absolute"),
+            UserMetric(frequency.fold, 1.0, held_out=held_out),
+            UserMetric(FoldIn(np.zeros((n_items, 0), np.float32), by_user), 2.0),
+        ],
+    }
+
+
+def adaptive_for(rows: Rows, n_items: int) -> Rows:
+    """The same weights over the first items only."""
+    return Rows(rows.clip, rows.centring, noisy_counts=rows.noisy_counts[:n_items], power=0.25)
+
+
+def n_items_of(contribution: Contribution) -> int:
+    """How many items the contribution was made for."""
+    if isinstance(contribution, PowerProduct | PowerEnergy):
+        return len(contribution.direction)
+    if isinstance(contribution, UserMetric):
+        return contribution.fold.n_items
+    owner = contribution if hasattr(contribution, "n_items") else contribution.users
+    return owner.n_items
+
+
+def adversaries(contribution: Contribution) -> dict[str, User]:
+    """One user after the other who would break a bound that is only nearly kept."""
+    n = n_items_of(contribution)
+    everything = np.arange(n)
+    signs = np.where(everything % 2, -1.0, 1.0)
+    rng = np.random.default_rng(11)
+    some = rng.permutation(n)[: min(n, 64)]
+    users = {
+        "no ratings": User(everything[:0], np.zeros(0)),
+        "one rating, lowest": User(everything[:1], np.full(1, -1e30)),
+        "one rating, highest": User(everything[-1:], np.full(1, 1e30)),
+        "one rating of zero": User(everything[:1], np.zeros(1)),
+        "two extremes": User(everything[:2], np.array([1e30, -1e30])),
+        "two ordinary": User(everything[:2], np.array([5.0, 1.0])),
+        "all items, all highest": User(everything, np.full(n, 1e30)),
+        "all items, alternating": User(everything, 1e30 * signs),
+        "all items, ordinary": User(everything, rng.integers(1, 6, n)),
+        "all items, subnormal": User(everything, 1e-40 * signs),
+        "all items, one huge": User(everything, np.where(everything == n // 2, 1e30, 1.0)),
+        "some items, growing": User(some, 2.0 ** np.arange(len(some))),
+        "some items, alternating": User(some, 50.0 * np.where(np.arange(len(some)) % 2, -1, 1)),
+        "not numbers": User(everything, np.full(n, np.nan)),
+        "one not a number": User(some, np.where(some == some[0], np.nan, 4.0)),
+        "infinite": User(some, np.where(some == some[0], np.inf, -np.inf)),
+        "as many as one item limit": User(some[:7], np.full(min(7, n), 1e30)),
+    }
+    fold = getattr(getattr(contribution, "users", contribution), "fold", None)
+    if fold is not None:
+        for k in range(fold.rank):
+            users[f"along factor {k}"] = User(everything, 1e6 * fold.item_factors[:, k])
+    if (v := getattr(contribution, "direction", None)) is not None:
+        users["along the direction"] = User(everything, 50.0 * v)
+        users["against the direction"] = User(everything, -1.0 * v)
+    for bound in ("clip", "bound", "row_bound"):
+        for owner in (contribution, getattr(contribution, "rows", None)):
+            if (size := getattr(owner, bound, None)) is not None:
+                users[f"exactly at {bound}"] = User(everything[:1], np.array([size]))
+                users[f"all just above {bound}"] = User(everything, np.full(n, size * (1 + 1e-6)))
+    return users
