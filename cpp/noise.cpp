@@ -5,7 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#if defined(TACIT_ISA_avx512) || defined(TACIT_ISA_avx2)
+#ifdef TACIT_ISA_avx512
 #include <immintrin.h>
 #endif
 
@@ -16,7 +16,6 @@ namespace {
 constexpr std::uint64_t sign_bit = 1u << 11;
 constexpr std::uint64_t one = 0x3FF0000000000000u;  // the bits of 1.0
 constexpr double to_integer = 0x1.8p52;             // adding and subtracting it rounds to nearest
-constexpr double half_less = 0x1p-51;
 constexpr std::size_t block = 64;
 
 double uniform(std::uint64_t word) { return std::bit_cast<double>(word >> 12 | one) - 1.0; }
@@ -57,7 +56,8 @@ double density(Pair x) {
   const double k = (square * -0x1.71547652b82fep-1 + to_integer) - to_integer;
   const double r = ((square * -0.5 - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33) - rest * 0.5;
   double sum = 1.0 / 6227020800.0;
-  for (const double c : {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0})
+  for (const double c : {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0,
+                         24.0, 6.0, 2.0})
     sum = sum * r + 1.0 / c;
   return std::ldexp((sum * r + 1.0) * r + 1.0, static_cast<int>(k));
 }
@@ -71,7 +71,7 @@ double deep_uniform(Words& words) {
   return std::ldexp(1.0 + uniform(words.take()), -1 - zeros);
 }
 
-// A position over widths[0] in the tail: cell number `cell` of equal cells, each half as likely as the one before.
+// A position over widths[0] in the tail: equal cells, each half as likely as the one before it.
 Pair tail_position(Words& words, int& cell) {
   cell = 0;
   std::uint64_t word = words.take();
@@ -83,7 +83,7 @@ Pair tail_position(Words& words, int& cell) {
 }
 
 // One value with every digit it needs, starting from a word that the fast path could not finish.
-std::int64_t careful(std::uint64_t word, Words& words, const Ziggurat& table) {
+std::int64_t careful(std::uint64_t word, Words& words, const Ziggurat& table, double sigma) {
   for (;; word = words.take()) {
     const std::size_t i = word & (table.layers - 1);
     Pair u = {uniform(word), uniform(words.take()) * 0x1p-52};
@@ -100,22 +100,24 @@ std::int64_t careful(std::uint64_t word, Words& words, const Ziggurat& table) {
       accept = y < density(product(table.widths[i], u.high, u.low));
     }
     if (accept || words.dry) {
-      const std::int64_t q = nearest(product(table.steps[i], u.high, u.low));
+      const std::int64_t q = nearest(product(table.widths[i] * sigma, u.high, u.low));
       return word & sign_bit ? -q : q;
     }
   }
 }
 
-#if defined(TACIT_ISA_avx512)
+#ifdef TACIT_ISA_avx512
 
 // Eight values at once; the bits of those that need care are returned.
-unsigned eight(const std::uint64_t* words, const Ziggurat& table, double edge, std::int64_t* out) {
+unsigned eight(const std::uint64_t* words, const Ziggurat& table, double sigma, double edge,
+               std::int64_t* out) {
   const __m512i w = _mm512_loadu_si512(words);
   const __m512i layer = _mm512_and_si512(w, _mm512_set1_epi64(static_cast<long long>(table.layers - 1)));
   const __m512d magic = _mm512_set1_pd(to_integer);
   const __m512i mantissa = _mm512_or_si512(_mm512_srli_epi64(w, 12), _mm512_set1_epi64(one));
   const __m512d u = _mm512_sub_pd(_mm512_castsi512_pd(mantissa), _mm512_set1_pd(1.0));
-  const __m512d t = _mm512_mul_pd(u, _mm512_i64gather_pd(layer, table.steps, 8));
+  const __m512d step = _mm512_mul_pd(_mm512_i64gather_pd(layer, table.widths, 8), _mm512_set1_pd(sigma));
+  const __m512d t = _mm512_mul_pd(u, step);
   const __m512d shifted = _mm512_add_pd(t, magic);
   const __m512d d = _mm512_abs_pd(_mm512_sub_pd(t, _mm512_sub_pd(shifted, magic)));
   const __m512i q = _mm512_sub_epi64(_mm512_castpd_si512(shifted), _mm512_castpd_si512(magic));
@@ -125,47 +127,25 @@ unsigned eight(const std::uint64_t* words, const Ziggurat& table, double edge, s
   return 0xFFu ^ _mm512_mask_cmp_pd_mask(inside, d, _mm512_set1_pd(edge), _CMP_LT_OQ);
 }
 
-#elif defined(TACIT_ISA_avx2)
-
-unsigned four(const std::uint64_t* words, const Ziggurat& table, double edge, std::int64_t* out) {
-  const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
-  const __m256i layer = _mm256_and_si256(w, _mm256_set1_epi64x(static_cast<long long>(table.layers - 1)));
-  const __m256d magic = _mm256_set1_pd(to_integer);
-  const __m256i mantissa = _mm256_or_si256(_mm256_srli_epi64(w, 12), _mm256_set1_epi64x(one));
-  const __m256d u = _mm256_sub_pd(_mm256_castsi256_pd(mantissa), _mm256_set1_pd(1.0));
-  const __m256d t = _mm256_mul_pd(u, _mm256_i64gather_pd(table.steps, layer, 8));
-  const __m256d shifted = _mm256_add_pd(t, magic);
-  const __m256d d = _mm256_andnot_pd(_mm256_set1_pd(-0.0), _mm256_sub_pd(t, _mm256_sub_pd(shifted, magic)));
-  const __m256i q = _mm256_sub_epi64(_mm256_castpd_si256(shifted), _mm256_castpd_si256(magic));
-  const __m256i bit = _mm256_set1_epi64x(sign_bit);
-  const __m256i negative = _mm256_cmpeq_epi64(_mm256_and_si256(w, bit), bit);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_sub_epi64(_mm256_xor_si256(q, negative), negative));
-  const __m256d inside = _mm256_cmp_pd(u, _mm256_i64gather_pd(table.inner, layer, 8), _CMP_LT_OQ);
-  const __m256d clear = _mm256_cmp_pd(d, _mm256_set1_pd(edge), _CMP_LT_OQ);
-  return 0xFu ^ static_cast<unsigned>(_mm256_movemask_pd(_mm256_and_pd(inside, clear)));
-}
-
-unsigned eight(const std::uint64_t* words, const Ziggurat& table, double edge, std::int64_t* out) {
-  return four(words, table, edge, out) | four(words + 4, table, edge, out + 4) << 4;
-}
-
 #endif
 
-bool single(std::uint64_t word, const Ziggurat& table, double edge, std::int64_t* out) {
+bool single(std::uint64_t word, const Ziggurat& table, double sigma, double edge, std::int64_t* out) {
   const std::size_t i = word & (table.layers - 1);
   const double u = uniform(word);
-  const double t = u * table.steps[i];
+  const double t = u * (table.widths[i] * sigma);
   const double r = (t + to_integer) - to_integer;
   const std::int64_t q = static_cast<std::int64_t>(r);
   *out = word & sign_bit ? -q : q;
   return u < table.inner[i] && std::fabs(t - r) < edge;
 }
 
-#if !defined(TACIT_ISA_avx512) && !defined(TACIT_ISA_avx2)
+#ifndef TACIT_ISA_avx512
 
-unsigned eight(const std::uint64_t* words, const Ziggurat& table, double edge, std::int64_t* out) {
+unsigned eight(const std::uint64_t* words, const Ziggurat& table, double sigma, double edge,
+               std::int64_t* out) {
   unsigned rest = 0;
-  for (unsigned j = 0; j < 8; ++j) rest |= static_cast<unsigned>(!single(words[j], table, edge, out + j)) << j;
+  for (unsigned j = 0; j < 8; ++j)
+    rest |= static_cast<unsigned>(!single(words[j], table, sigma, edge, out + j)) << j;
   return rest;
 }
 
@@ -174,22 +154,22 @@ unsigned eight(const std::uint64_t* words, const Ziggurat& table, double edge, s
 }  // namespace
 
 std::size_t rounded_gaussian(const std::uint64_t* words, std::size_t n_words, const Ziggurat& table,
-                             std::int64_t* out, std::size_t n) {
+                             double sigma, std::int64_t* out, std::size_t n) {
   if (n_words < n) return 0;
   // Further than this from a cell's middle, the digits below the word's could change the cell.
-  const double edge = 0.5 - half_less * table.steps[0];
+  const double edge = 0.5 - 0x1p-51 * (table.widths[0] * sigma);
   Words more{words + n, words + n_words};
   for (std::size_t start = 0; start < n; start += block) {
     const std::size_t stop = n - start < block ? n : start + block;
     std::uint64_t rest = 0;
     std::size_t j = start;
     for (; j + 8 <= stop; j += 8)
-      rest |= static_cast<std::uint64_t>(eight(words + j, table, edge, out + j)) << (j - start);
+      rest |= static_cast<std::uint64_t>(eight(words + j, table, sigma, edge, out + j)) << (j - start);
     for (; j < stop; ++j)
-      if (!single(words[j], table, edge, out + j)) rest |= std::uint64_t{1} << (j - start);
+      if (!single(words[j], table, sigma, edge, out + j)) rest |= std::uint64_t{1} << (j - start);
     for (; rest; rest &= rest - 1) {
       const std::size_t at = start + static_cast<std::size_t>(std::countr_zero(rest));
-      out[at] = careful(words[at], more, table);
+      out[at] = careful(words[at], more, table, sigma);
     }
     if (more.dry) return 0;
   }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where random bytes for noise and secret coins come from: AES-256-CTR keyed by the operating system."""
+"""Random bytes for noise and secret coins: AES-256-CTR keyed by the operating system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BLOCK = 16
-_ZEROS = np.zeros(1 << 17, np.uint8)
+_ZEROS = memoryview(bytes(1 << 17))
 
 _living: weakref.WeakSet[NoiseSource] = weakref.WeakSet()
 
@@ -49,17 +49,17 @@ class NoiseSource:
 
     def fill(self, words: NDArray[np.uint64]) -> None:
         """Overwrite `words` (contiguous) with the next words of the stream."""
-        buffer = words.view(np.uint8)
+        buffer = words.view(np.uint8).data
         with self._lock:
             for start in range(0, len(buffer), len(_ZEROS)):
                 self._fill(buffer[start : start + len(_ZEROS)])
 
-    def _fill(self, buffer: NDArray[np.uint8]) -> None:
-        # update_into may ask for a block more room than it fills, so the last block comes by update.
+    def _fill(self, buffer: memoryview[int]) -> None:
+        # update_into may ask for a block more room than it fills; the last block comes by update.
         bulk = max(len(buffer) - _BLOCK, 0)
         if bulk:
             self._stream.update_into(_ZEROS[:bulk], buffer)
-        buffer[bulk:] = np.frombuffer(self._stream.update(_ZEROS[bulk : len(buffer)]), np.uint8)
+        buffer[bulk:] = self._stream.update(bytes(len(buffer) - bulk))
 
     def _start(self, key: bytes) -> None:
         """Begin a new stream; the key is held by the cipher alone."""

@@ -20,11 +20,11 @@ RELATIVE_ERROR = 2.0**-48
 SMALLEST_STD = 1.0
 LARGEST_STD = 2.0**45
 
-_CHUNK = 1 << 14
+_CHUNK = 1 << 15
 
 
 def numerical_epsilon(coordinates: int) -> float:
-    """What the sampler's own error can add to epsilon, for one user who touches `coordinates` numbers.
+    """What the sampler's own error can add to epsilon, for a user who touches `coordinates` sums.
 
     Guarantee: the law drawn from gives every integer the probability of round(N(0, std^2)) within a
     factor 1 +- RELATIVE_ERROR, out to 37 std (proofs/noise.md).
@@ -35,33 +35,39 @@ def numerical_epsilon(coordinates: int) -> float:
 def rounded_gaussian(
     std: float, size: int | tuple[int, ...], source: NoiseSource
 ) -> NDArray[np.int64]:
-    """Independent draws of round(N(0, std^2)); std in grid steps.
+    """Independent draws of round(N(0, std^2)); std in grid steps, rounded up to 28 bits.
 
     Guarantee: added to integer sums of L2 sensitivity s it is exactly s/std-GDP, up to
     `numerical_epsilon` (proofs/noise.md).
     """
     if not SMALLEST_STD <= std <= LARGEST_STD:
         raise ValueError(
-            f"std must be between {SMALLEST_STD:g} and 2^{math.log2(LARGEST_STD):g} grid steps, got "
-            f"{std!r}; use a {'finer' if std < SMALLEST_STD else 'coarser'} grid"
+            f"std must be between {SMALLEST_STD:g} and 2^{math.log2(LARGEST_STD):g} grid steps, "
+            f"got {std}; choose a finer grid where it is too small, a coarser one where too large"
         )
     noise = np.empty(size, np.int64)
     flat = noise.reshape(-1)
     table = ziggurat()
-    steps = table.widths * std
+    short = _rounded_up(std)
     words = np.empty(min(len(flat), _CHUNK) + _further(std, min(len(flat), _CHUNK)), np.uint64)
     for start in range(0, len(flat), _CHUNK):
         part = flat[start : start + _CHUNK]
         fresh = words[: len(part) + _further(std, len(part))]
         source.fill(fresh)
         # The same draw goes on over a longer stretch of the stream; a new draw would not be fair.
-        while not _kernel(fresh, steps, *table, part):
+        while not _kernel(fresh, table, short, part):
             fresh = np.concatenate([fresh, source.words(len(part))])
     return noise
 
 
+def _rounded_up(std: float) -> float:
+    """Std with 28 significant bits, so that its products with the table's widths are exact."""
+    mantissa, exponent = math.frexp(std)
+    return math.ldexp(math.ceil(math.ldexp(mantissa, 28)), exponent - 28)
+
+
 def _further(std: float, n: int) -> int:
-    """How many words beyond one each nearly always suffice for n values (more are drawn otherwise)."""
+    """How many words beyond one each nearly always suffice for n values."""
     undecided = 0.016 + 16.0 * std * 2.0**-51
     return 64 + math.ceil(n * undecided)
 
@@ -78,14 +84,18 @@ def add_noise(
     Guarantee: sums of L2 sensitivity s (Frobenius where symmetric) are released with exactly
     s/std-GDP, up to `numerical_epsilon` (proofs/noise.md). The caller keeps |sums| below 2^62.
     """
+    if sums.dtype != np.int64:
+        raise TypeError(f"sums must be int64, so that they are exact, got {sums.dtype}")
     if std == 0.0:
         return sums.copy()
-    if not symmetric:
-        return sums + rounded_gaussian(std, sums.shape, source)
-    diagonal = _packed_diagonal(sums.shape[-1])
-    noise = rounded_gaussian(std / math.sqrt(2.0), sums.shape, source)
-    noise[..., diagonal] = rounded_gaussian(std, (*sums.shape[:-1], len(diagonal)), source)
-    return sums + noise
+    if symmetric:
+        diagonal = _packed_diagonal(sums.shape[-1])
+        noisy = rounded_gaussian(std / math.sqrt(2.0), sums.shape, source)
+        noisy[..., diagonal] = rounded_gaussian(std, (*sums.shape[:-1], len(diagonal)), source)
+    else:
+        noisy = rounded_gaussian(std, sums.shape, source)
+    noisy += sums
+    return noisy
 
 
 def _packed_diagonal(packed: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LAYERS = 1024
-# The base layer's width, and the height of the curve where its inner part ends: exp(-(INNER WIDTH)^2 / 2).
-# The largest multiple of 2^-22 for which the layers still reach the top of the curve.
+# The base layer's width: the largest multiple of 2^-22 with which the layers reach the curve's top.
 WIDTH = 18743711 / 2**22
-INNER = 29 / 32
+INNER = 29 / 32  # of it is under the curve; the rest stands for the tail
 CURVE_AT_INNER = math.exp(-((INNER * WIDTH) ** 2) / 2)
 
 SIGN_BIT = 1 << 11
@@ -31,22 +30,14 @@ _SPLIT = 2.0**27 + 1
 _TAYLOR = (479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2)
 
 
-class Ziggurat(NamedTuple):
-    """Layer i is [0, widths[i]) x [floors[i], floors[i] + heights[i]), of one area each.
-
-    Its part below inner[i] * widths[i] is wholly under exp(-x^2 / 2); the first layer's remainder
-    stands for the tail. Together they cover the curve.
-    """
-
-    widths: NDArray[np.float64]
-    inner: NDArray[np.float64]
-    floors: NDArray[np.float64]
-    heights: NDArray[np.float64]
-
-
 @functools.cache
-def ziggurat() -> Ziggurat:
-    """The tables; built on integers, so that the floors add up exactly until their last rounding."""
+def ziggurat() -> NDArray[np.float64]:
+    """The tables, as rows: widths, inner, floors, heights.
+
+    Layer i is the rectangle [0, widths[i]) x [floors[i], floors[i] + heights[i]), of one area each;
+    its part below inner[i] * widths[i] is wholly under exp(-x^2 / 2), and together they cover it.
+    Built on integers, so that the floors add up exactly until their last rounding.
+    """
     one = 1 << 128
     base = int(CURVE_AT_INNER * one)
     area_22 = base * int(WIDTH * 2**22)
@@ -59,12 +50,16 @@ def ziggurat() -> Ziggurat:
         ceiling = floors[layer + 1] / one
         inside = _reach(ceiling) / widths[layer] if layer < LAYERS - 1 else 0.0
         inner.append(max(math.floor(inside * 2**22 - 2**-10), 0) / 2**22)
-    return Ziggurat(
-        np.array(widths),
-        np.array(inner),
-        np.array([floor / one for floor in floors[:LAYERS]]),
-        np.array([height / one for height in heights]),
+    table = np.array(
+        [
+            widths,
+            inner,
+            [floor / one for floor in floors[:LAYERS]],
+            [height / one for height in heights],
+        ]
     )
+    table.flags.writeable = False
+    return table
 
 
 def _reach(height: float) -> float:
@@ -73,15 +68,9 @@ def _reach(height: float) -> float:
 
 
 def rounded_gaussian(
-    words: NDArray[np.uint64],
-    steps: NDArray[np.float64],
-    widths: NDArray[np.float64],
-    inner: NDArray[np.float64],
-    floors: NDArray[np.float64],
-    heights: NDArray[np.float64],
-    out: NDArray[np.int64],
+    words: NDArray[np.uint64], table: NDArray[np.float64], std: float, out: NDArray[np.int64]
 ) -> int:
-    """Fill `out` with round(N(0, std^2)); `steps` are std * widths.
+    """Fill `out` with round(N(0, std^2)); std times the table's widths must be exact.
 
     Uses one word each, and further words, in order, for the few values that need them. Returns how
     many words were used, or 0 where they did not suffice: call again with more of the same stream.
@@ -89,19 +78,19 @@ def rounded_gaussian(
     first, rest = words[: len(out)], words[len(out) :]
     if len(first) < len(out):
         return 0
-    layer = (first & np.uint64(len(steps) - 1)).astype(np.int64)
+    widths, inner = table[:2]
+    layer = (first & np.uint64(table.shape[1] - 1)).astype(np.int64)
     u = (first >> np.uint64(12)).astype(np.float64) * 2.0**-52
-    t = u * steps[layer]
+    t = u * (widths * std)[layer]
     nearest = np.rint(t)
     out[:] = nearest
     np.negative(out, out=out, where=(first & np.uint64(SIGN_BIT)) != 0)
-    edge = 0.5 - 2.0**-51 * steps[0]
+    edge = 0.5 - 2.0**-51 * (widths[0] * std)
     done = (u < inner[layer]) & (np.abs(t - nearest) < edge)
-    table = Ziggurat(widths, inner, floors, heights)
     stream = _Words(rest)
     try:
         for at in np.flatnonzero(~done):
-            out[at] = _careful(int(first[at]), stream, table, steps)
+            out[at] = _careful(int(first[at]), stream, table, std)
     except StopIteration:
         return 0
     return len(out) + stream.taken
@@ -125,27 +114,28 @@ def _uniform(word: int) -> float:
     return (word >> 12) * 2.0**-52
 
 
-def _careful(word: int, words: _Words, table: Ziggurat, steps: NDArray[np.float64]) -> int:
+def _careful(word: int, words: _Words, table: NDArray[np.float64], std: float) -> int:
     """One value with every digit it needs, from a word that the fast path could not finish."""
     while True:
-        i = word & (len(steps) - 1)
+        i = word & (table.shape[1] - 1)
+        width, inner, floor, height = (float(entry) for entry in table[:, i])
         u, u_low = _uniform(word), _uniform(words.take()) * 2.0**-52
-        accept = u < table.inner[i]
+        accept = u < inner
         if not accept:
             if i == 0:
                 u, u_low, cell = _tail_position(words)
-                y = math.ldexp(_deep_uniform(words), -cell) * float(table.heights[0])
+                y = math.ldexp(_deep_uniform(words), -cell) * height
             else:
-                y = float(table.floors[i]) + _uniform(words.take()) * float(table.heights[i])
-            accept = y < density(*_product(float(table.widths[i]), u, u_low))
+                y = floor + _uniform(words.take()) * height
+            accept = y < density(*_product(width, u, u_low))
         if accept:
-            q = _nearest(*_product(float(steps[i]), u, u_low))
+            q = _nearest(*_product(width * std, u, u_low))
             return -q if word & SIGN_BIT else q
         word = words.take()
 
 
 def _leading_zeros(words: _Words) -> int:
-    """How many zero bits the stream has before its next one bit; the rest of that word is dropped."""
+    """How many zero bits come before the next one bit; the rest of its word is dropped."""
     zeros = 0
     while (word := words.take()) == 0:
         zeros += 64
@@ -171,7 +161,7 @@ def _tail_position(words: _Words) -> tuple[float, float, int]:
 
 
 def _product(a: float, b: float, b_low: float) -> tuple[float, float]:
-    """a * (b + b_low) as an unevaluated sum; a * b is exact (Dekker)."""
+    """The product a * (b + b_low) as an unevaluated sum; a * b is exact (Dekker)."""
     high = a * b
     a_top = a * _SPLIT - (a * _SPLIT - a)
     b_top = b * _SPLIT - (b * _SPLIT - b)
