@@ -11,6 +11,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from tacit.kernels.reference import noise as _noise
+from tacit.kernels.reference import solve as _solve
 from tacit.kernels.reference import sums as _sums
 
 if TYPE_CHECKING:
@@ -46,11 +48,13 @@ def isa() -> str:
 gram = _pick(_sums.gram)
 hash_rows = _pick(_sums.hash_rows)
 keep_smallest = _pick(_sums.keep_smallest)
+rounded_gaussian = _pick(_noise.rounded_gaussian)
 scatter_gram = _pick(_sums.scatter_gram)
 scatter_outer = _pick(_sums.scatter_outer)
 scatter_pairs = _pick(_sums.scatter_pairs)
 scatter_sum = _pick(_sums.scatter_sum)
 snap_rows = _pick(_sums.snap_rows)
+solve_users = _pick(_solve.solve_users)
 sum_rows = _pick(_sums.sum_rows)
 
 __all__ = [
@@ -58,10 +62,12 @@ __all__ = [
     "hash_rows",
     "isa",
     "keep_smallest",
+    "rounded_gaussian",
     "scatter_gram",
     "scatter_outer",
     "scatter_pairs",
     "scatter_sum",
     "snap_rows",
+    "solve_users",
     "sum_rows",
 ]
