@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounting as data: what will be released, how much one user weighs in it, and the noise on it."""
+"""Accounting as data: what will be released, how much one user weighs in it, and the noise."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+
+from tacit.accounting import composition
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +17,11 @@ class Release:
         sensitivity when one user's row is zeroed out.
     std: standard deviation of the noise, in the unit of l2; 0 only where nothing is private.
     size: how many numbers one release has; only the numerical part of epsilon depends on it.
-    cone: two users' shares never have a negative inner product (counts, Gram matrices), so replacing
-        a user moves the sum by at most sqrt(2) l2 instead of 2 l2.
-    partner: name of the Gram release that shares its user vector with this right-hand side; the two
-        are then replaced together (Lemma J of docs/privacy.md).
+    cone: two users' shares never have a negative inner product (counts, Gram matrices), so
+        replacing a user moves the sum by at most sqrt(2) l2 instead of 2 l2.
+    partner: name of the Gram release (a cone) made of the same user vectors and weights as this
+        right-hand side; the two are then replaced together. proofs/accounting.md, Lemma J, states
+        what must hold: each value clipped by itself, not only their norm.
     sample_rate: below 1, each user enters each release by an independent secret coin of this bias.
     """
 
@@ -42,9 +45,13 @@ class Release:
             raise ValueError(
                 f"release {self.name!r}: sample_rate must be in (0, 1], got {self.sample_rate}"
             )
+        if self.partner and self.sample_rate < 1:
+            raise ValueError(
+                f"release {self.name!r}: partners would share one coin; make them one release"
+            )
 
     @classmethod
-    def share(
+    def share(  # noqa: PLR0913  (the fields of a release)
         cls,
         name: str,
         *,
@@ -56,13 +63,18 @@ class Release:
         partner: str = "",
     ) -> Release:
         """A release that takes `share` of mu^2 over all its times, before calibration scales it."""
+        if not share > 0:
+            raise ValueError(f"release {name!r}: share must be > 0, got {share}")
         std = l2 * math.sqrt(times / share)
         return cls(name, l2, std, times, size, cone, partner)
 
     @property
     def mu_squared_once(self) -> float:
         """(l2 / std)^2: what one of the `times` costs, under zero-out adjacency."""
-        return math.inf if self.std == 0 else (self.l2 / self.std) ** 2
+        if self.std == 0:
+            return math.inf
+        once = self.l2 / self.std
+        return once * once
 
     @property
     def mu_squared(self) -> float:
@@ -84,7 +96,9 @@ class Plan:
             raise ValueError(f"release names must differ from each other, got {names}")
         for release in self.releases:
             if release.partner and release.partner not in names:
-                raise ValueError(f"release {release.name!r}: no partner {release.partner!r} in plan")
+                raise ValueError(
+                    f"release {release.name!r}: no partner {release.partner!r} in plan"
+                )
 
     def __getitem__(self, name: str) -> Release:
         for release in self.releases:
@@ -102,4 +116,23 @@ class Plan:
     @property
     def mu(self) -> float:
         """The plan is exactly mu-GDP under zero-out adjacency (where no release is subsampled)."""
-        return math.sqrt(sum(release.mu_squared for release in self.releases))
+        return composition.mu_zero_out(self.releases)
+
+    @property
+    def mu_replace(self) -> float:
+        """The plan is mu-GDP with this mu when one user's row is replaced by any other."""
+        return composition.mu_replace(self.releases)
+
+    @property
+    def subsampled(self) -> bool:
+        return any(release.sample_rate < 1 for release in self.releases)
+
+    def epsilon(self, delta: float, relative_error: float = 0.0) -> float:
+        """Zero-out epsilon at `delta`, numerical part included; see `composition.epsilon`."""
+        return composition.epsilon(self.releases, delta, relative_error=relative_error)
+
+    def epsilon_replace(self, delta: float, relative_error: float = 0.0) -> float:
+        """Replace-one epsilon at `delta`, numerical part included."""
+        return composition.epsilon(
+            self.releases, delta, adjacency="replace-one", relative_error=relative_error
+        )
