@@ -1,1 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Made-up ratings: the shape of MovieLens at any size, and the synthetic data of the papers."""
+
+from tacit.datasets.experiment import Experiment
+from tacit.datasets.movielens import movielens_like
+from tacit.datasets.papers import dpals_synthetic, dplmc_synthetic, rank_one
+
+__all__ = ["Experiment", "dpals_synthetic", "dplmc_synthetic", "movielens_like", "rank_one"]
