@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # that follows finite, so that the bounds of contributions hold for any row at all.
 LARGEST_RATING = 2.0**40
 
-# Ratings per pass of `inner_products`: two gathered float32 tables of rank 128 stay below 64 MiB.
-_CHUNK = 1 << 16
+# Ratings per pass of `inner_products`: the gathered rows stay in the cache.
+_CHUNK = 1 << 12
 
 
 class RatedRows(Protocol):
@@ -163,6 +163,7 @@ def inner_products(
     products = np.empty(len(rows.items), np.float32)
     for start in range(0, len(products), _CHUNK):
         some = slice(start, start + _CHUNK)
-        U, V = user_factors[users[some]], item_factors[rows.items[some]]
+        U = user_factors.take(users[some], axis=0)
+        V = item_factors.take(rows.items[some], axis=0)
         np.einsum("pk,pk->p", U, V, out=products[some])
     return products

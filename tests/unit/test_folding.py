@@ -15,8 +15,8 @@ from tacit.folding import Centring, FoldIn, inner_products
 N_ITEMS = 50
 
 
-def make_block(rng, n_users=20, n_items=N_ITEMS):
-    sizes = rng.integers(0, 30, n_users)
+def make_block(rng, n_users=20, n_items=N_ITEMS, most=30):
+    sizes = rng.integers(0, most, n_users)
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     items = np.concatenate([rng.permutation(n_items)[:k] for k in sizes]).astype(np.int32)
     values = rng.integers(1, 6, len(items)).astype(np.float32)
@@ -83,6 +83,19 @@ def test_nobody_depends_on_company(block, fold):
         np.testing.assert_array_equal(fold.user_factors(own)[0], together[u])
         mine = slice(block.indptr[u], block.indptr[u + 1])
         np.testing.assert_array_equal(fold.predict(own, own), predicted[mine])
+
+
+def test_nobody_depends_on_company_at_the_ranks_of_use(rng):
+    """Light users (fewer ratings than the rank) and heavy ones, in every place of a block."""
+    block = make_block(rng, n_users=37, n_items=400, most=200)
+    for rank in (16, 64, 100):
+        V = rng.normal(0, 0.3, (400, rank)).astype(np.float32)
+        fold = FoldIn(V, Centring(3.0, mean_ridge=2.0), ridge=2.0)
+        together = fold.user_factors(block)
+        for u in range(block.n_users):
+            np.testing.assert_array_equal(fold.user_factors(block.rows(u, u + 1))[0], together[u])
+            some = block.rows(u, min(u + 3, block.n_users))
+            np.testing.assert_array_equal(fold.user_factors(some)[0], together[u])
 
 
 def test_predictions_are_mean_plus_offset_plus_product(block, fold, rng):

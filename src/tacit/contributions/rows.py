@@ -33,8 +33,10 @@ def grid_of(l2: float, bits: int) -> Grid:
 def snap_each(values: NDArray[np.floating], bound: Grid) -> NDArray[np.int32]:
     """Each number by itself to the nearest step within the limit; NaN counts as 0."""
     real = bound.limit * bound.step
-    near = np.nan_to_num(np.clip(values.astype(np.float64), -real, real))
-    return np.clip(np.rint(near / bound.step), -bound.limit, bound.limit).astype(np.int32)
+    steps = np.clip(values.astype(np.float64), -real, real)
+    np.rint(np.divide(steps, bound.step, out=steps), out=steps)
+    np.copyto(steps, 0.0, where=np.isnan(steps))
+    return np.clip(steps, -bound.limit, bound.limit, out=steps).astype(np.int32)
 
 
 class Ready(NamedTuple):
