@@ -78,8 +78,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
     frequency = users(3, 0.7, full_mean, ridge=0.1, ridge_power=0.5)
     implicit = users(5, 2.0, ridge=0.01, ridge_power=1.0, unobserved=0.1)
     single = users(1, 1.0)
-    # A triangle of 10,677 rows would be half a gigabyte: the heavy user has her own test.
-    few = min(n_items, 60)
+    few = min(n_items, 400)  # the triangle of 10,677 rows would be half a gigabyte
     return {
         "ItemSums": [ItemSums(n_items, rows) for rows in (plain, adaptive, limited, rarest)],
         "ItemCounts": [ItemCounts(n_items, rows) for rows in (plain, adaptive, limited, rarest)],

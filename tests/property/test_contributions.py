@@ -161,7 +161,7 @@ def crowd(n_items: int, size: int, seed: int) -> list[User]:
 
 
 def check_sensitivity(contribution: Contribution, others: list[User]) -> None:
-    """Zeroing one user's row, with all public inputs fixed, moves each part by her share at most."""
+    """With public inputs fixed, zeroing one user's row moves each part by its bound at most."""
     n = n_items_of(contribution)
     nobody = User(np.zeros(0), np.zeros(0))
     middle = len(others) // 2

@@ -3,8 +3,8 @@
 
 A share has at most 2^34 steps: sums over 10^8 users stay below 2^61, and noise of up to 2^11 times
 the bound stays below the 2^45 steps to which the sampler is exact. Rounding moves each number by
-at most half a step; the sums are unbiased by it except on the diagonal of a Gram matrix, which
-gains a twelfth of a squared step of the factors for each user (2^-25 of factor_bound^2).
+at most half a step, without a preferred sign except on the diagonal of a Gram matrix, which gains
+about a twelfth of a squared step of the factors for each user: 2^-25 of the squared bound.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import kernels
-from tacit.bounding import grid
+from tacit.bounding import clipping, grid
 from tacit.contributions.base import Part, triangle
 from tacit.contributions.rows import grid_of
 
@@ -54,7 +54,8 @@ class UserFactors:
 
     def snapped(self, block: UserBlock) -> NDArray[np.int32]:
         """Each user's factors as integers of norm at most the grid's limit; longer ones shrink."""
-        return grid.snap_dense(self.fold.user_factors(block), self.grid.step, self.grid.limit)
+        X = clipping.clip_norms(self.fold.user_factors(block), self.bound)
+        return grid.snap_dense(X, self.grid.step, self.grid.limit)
 
 
 def ready_rows(rows: Rows, block: UserBlock) -> Ready:

@@ -132,5 +132,7 @@ class Rows:
 
     def snapped(self, prepared: UserBlock, bound: Grid) -> NDArray[np.int32]:
         """Whole rows of weights * clipped targets, shrunk to the bound where they are longer."""
-        row = self.weights(prepared) * clipping.clip_values(prepared.values, self.clip)
-        return grid.snap(row, prepared.indptr, bound.step, bound.limit)
+        amounts = self.weights(prepared) * clipping.clip_values(prepared.values, self.clip)
+        rows = amounts.astype(np.float32)
+        shrunk = clipping.clip_rows(rows, prepared.indptr, bound.limit * bound.step)
+        return grid.snap(shrunk, prepared.indptr, bound.step, bound.limit)
