@@ -173,7 +173,8 @@ def test_many_raters_of_one_item_are_added_without_loss():
     users, rank = 3000, 18
     indptr = np.arange(users + 1, dtype=np.int64)
     items = np.zeros(users, np.int32)
-    for amount, x in ((2**14, 2**14), (-(2**15), -(2**15)), (2**20, 2**17), (1, -(2**31))):
+    odd = [(2**bits - 1, 2**bits - 1) for bits in (13, 14, 16, 24)]
+    for amount, x in (*odd, (-(2**15), -(2**15)), (2**20 + 1, 2**17 + 1), (1, -(2**31))):
         amounts = np.full(users, amount, np.int32)
         rows = np.full((users, rank), x, np.int32)
         outer = np.zeros((1, rank), np.int64)
