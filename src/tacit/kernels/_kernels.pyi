@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+from numpy import bool_, float32, float64, int32, int64, uint64
+from numpy.typing import NDArray
+
+def isa() -> str: ...
+
+# sums: see reference/sums.py
+def snap_rows(
+    values: NDArray[float32] | NDArray[float64], indptr: NDArray[int64], step: float, limit: int
+) -> NDArray[int32]: ...
+def sum_rows(
+    values: NDArray[float32] | NDArray[float64], indptr: NDArray[int64]
+) -> NDArray[float64]: ...
+def hash_rows(indptr: NDArray[int64], items: NDArray[int32], seed: int) -> NDArray[uint64]: ...
+def keep_smallest(indptr: NDArray[int64], keys: NDArray[uint64], most: int) -> NDArray[bool_]: ...
+def scatter_sum(items: NDArray[int32], amounts: NDArray[int32], out: NDArray[int64]) -> None: ...
+def scatter_outer(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    amounts: NDArray[int32],
+    rows: NDArray[int32],
+    out: NDArray[int64],
+) -> None: ...
+def scatter_gram(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    amounts: NDArray[int32],
+    rows: NDArray[int32],
+    out: NDArray[int64],
+) -> None: ...
+def gram(rows: NDArray[int32], amounts: NDArray[int32], out: NDArray[int64]) -> None: ...
+def scatter_pairs(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    amounts: NDArray[int32],
+    out: NDArray[int64],
+) -> None: ...
