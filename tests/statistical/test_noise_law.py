@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The noise has the stated law: the true scale is accepted, others are rejected.
 
-Sources are seeded, so a test fails always or never; thresholds are at most 1e-9.
+Seeded sources make a test fail always or never (one test uses the real source); thresholds are
+at most 1e-9.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def test_threads_share_a_source_without_sharing_bytes():
 
 
 FORK = """
-import os, threading
+import os, signal, threading
 from tacit.mechanisms.entropy import {kind}
 source = {kind}({seed})
 source.random_bytes(100)
@@ -106,6 +106,7 @@ children = []
 for _ in range(2):
     reading, writing = os.pipe()
     if os.fork() == 0:
+        signal.alarm(20)
         os.write(writing, source.random_bytes(1 << 12))
         os._exit(0)
     os.wait()
