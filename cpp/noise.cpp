@@ -35,10 +35,12 @@ struct Pair {
   double high, low;
 };
 
-// The exact product a * b, and a * b_low with it.
+// a * (b + b_low); the product a * b is exact.
 Pair product(double a, double b, double b_low) {
   const double high = a * b;
-  return {high, std::fma(a, b, -high) + a * b_low};
+  const double low = std::fma(a, b, -high) + a * b_low;
+  const double sum = high + low;
+  return {sum, low - (sum - high)};
 }
 
 std::int64_t nearest(Pair t) {

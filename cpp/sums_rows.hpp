@@ -43,13 +43,15 @@ void snap_one(const Real* values, std::size_t count, double step, std::int32_t l
   const __int128 found = norm2(q, count);
   if (found <= most) return;
   const double margin = std::sqrt(static_cast<double>(count)) / 2;
-  const double close = (limit - 1.0) / std::sqrt(static_cast<double>(found + static_cast<__int128>(count)));
-  round_row(values, count, step, limit, close > 0 ? close : 0.0, q);
-  if (norm2(q, count) <= most) return;
-  const double safe = (limit - margin) / (std::sqrt(static_cast<double>(found)) + margin);
-  round_row(values, count, step, limit, safe > 0 ? safe : 0.0, q);
-  while (norm2(q, count) > most)
-    for (std::size_t p = 0; p < count; ++p) q[p] -= (q[p] > 0) - (q[p] < 0);
+  const double shrinks[] = {
+      (limit - 1.0) / std::sqrt(static_cast<double>(found + static_cast<__int128>(count))),
+      (limit - margin) / (std::sqrt(static_cast<double>(found)) + margin),
+      0.0,
+  };
+  for (const double shrink : shrinks) {
+    round_row(values, count, step, limit, shrink > 0 ? shrink : 0.0, q);
+    if (norm2(q, count) <= most) return;
+  }
 }
 
 inline std::uint64_t mix(std::uint64_t x) {

@@ -36,7 +36,7 @@ def released_noise(contribution, z):
     ]
     block = block_of(users, n)
     exact = contribution(block)
-    times = min(3_000, 2_000_000 // sum(part.size for part in contribution.parts))
+    times = min(1_000, 400_000 // sum(part.size for part in contribution.parts))
     plan = Plan(
         tuple(
             Release(f"r.{p.name}", p.l2, z * p.l2, times=times, size=p.size, cone=p.cone)

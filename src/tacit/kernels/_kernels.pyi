@@ -1,8 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-import numpy as np
+from numpy import bool_, float32, float64, int32, int64, uint64
 from numpy.typing import NDArray
 
 def isa() -> str: ...
+
+# sums: see reference/sums.py
+def snap_rows(
+    values: NDArray[float32] | NDArray[float64], indptr: NDArray[int64], step: float, limit: int
+) -> NDArray[int32]: ...
+def sum_rows(
+    values: NDArray[float32] | NDArray[float64], indptr: NDArray[int64]
+) -> NDArray[float64]: ...
+def hash_rows(indptr: NDArray[int64], items: NDArray[int32], seed: int) -> NDArray[uint64]: ...
+def keep_smallest(indptr: NDArray[int64], keys: NDArray[uint64], most: int) -> NDArray[bool_]: ...
+def scatter_sum(items: NDArray[int32], amounts: NDArray[int32], out: NDArray[int64]) -> None: ...
+def scatter_outer(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    amounts: NDArray[int32],
+    rows: NDArray[int32],
+    out: NDArray[int64],
+) -> None: ...
+def scatter_gram(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    amounts: NDArray[int32],
+    rows: NDArray[int32],
+    out: NDArray[int64],
+) -> None: ...
+def gram(rows: NDArray[int32], amounts: NDArray[int32], out: NDArray[int64]) -> None: ...
+def scatter_pairs(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    amounts: NDArray[int32],
+    out: NDArray[int64],
+) -> None: ...
+
+# noise: see reference/noise.py
 def rounded_gaussian(
-    words: NDArray[np.uint64], table: NDArray[np.float64], std: float, out: NDArray[np.int64]
+    words: NDArray[uint64], table: NDArray[float64], std: float, out: NDArray[int64]
 ) -> int: ...
+
+# solve: see reference/solve.py
+def solve_users(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    targets: NDArray[float32],
+    weights: NDArray[float32],
+    factors: NDArray[float32],
+    ridge: NDArray[float32],
+    prior: NDArray[float32],
+) -> NDArray[float32]: ...

@@ -90,7 +90,8 @@ def add_noise(
         return sums.copy()
     if symmetric:
         diagonal = _packed_diagonal(sums.shape[-1])
-        noisy = rounded_gaussian(std / math.sqrt(2.0), sums.shape, source)
+        off_diagonal = math.nextafter(std * math.sqrt(0.5), math.inf)  # never below the true one
+        noisy = rounded_gaussian(off_diagonal, sums.shape, source)
         noisy[..., diagonal] = rounded_gaussian(std, (*sums.shape[:-1], len(diagonal)), source)
     else:
         noisy = rounded_gaussian(std, sums.shape, source)

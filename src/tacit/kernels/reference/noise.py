@@ -22,7 +22,7 @@ LAYERS = 1024
 # The base layer's width: the largest multiple of 2^-22 with which the layers reach the curve's top.
 WIDTH = 18743711 / 2**22
 INNER = 29 / 32  # of it is under the curve; the rest stands for the tail
-CURVE_AT_INNER = math.exp(-((INNER * WIDTH) ** 2) / 2)
+CURVE_AT_INNER = float.fromhex("0x1.1fc22acc04226p-12")  # exp(-(INNER * WIDTH)^2 / 2), rounded up
 
 SIGN_BIT = 1 << 11
 _TO_INTEGER = 1.5 * 2.0**52
@@ -167,7 +167,9 @@ def _product(a: float, b: float, b_low: float) -> tuple[float, float]:
     b_top = b * _SPLIT - (b * _SPLIT - b)
     a_rest, b_rest = a - a_top, b - b_top
     error = ((a_top * b_top - high) + a_top * b_rest + a_rest * b_top) + a_rest * b_rest
-    return high, error + a * b_low
+    low = error + a * b_low
+    total = high + low
+    return total, low - (total - high)
 
 
 def _nearest(high: float, low: float) -> int:

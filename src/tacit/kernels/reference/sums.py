@@ -25,11 +25,11 @@ def snap_rows(
 ) -> NDArray[np.int32]:
     """Each row to integers q = rint(value / step) with sum(q^2) <= limit^2, whatever the values.
 
-    A row that comes out too long is shrunk until it rounds to one inside: first to a norm one grid
-    step below the limit, which is nearly always enough; then by a margin that always is, because
-    nearest rounding lengthens a row of k numbers by at most sqrt(k) / 2. The last loop makes the
-    bound independent of that argument. What is not a number counts as zero; infinities count as
-    the limit, which must be below 2^31.
+    A row that comes out too long is shrunk and rounded again: first to a norm one step below the
+    limit, which is nearly always enough; then by a margin that always is, because nearest rounding
+    lengthens a row of k numbers by at most sqrt(k) / 2; and were floating point to break that
+    argument, to zero. Each result is checked in integers. What is not a number counts as zero;
+    infinities count as the limit, which must be below 2^31.
     """
     if not 0 < limit < 2**31 or not 0 < step < np.inf:
         raise ValueError(f"step must be > 0 and limit in 1..2^31 - 1, got {step} and {limit}")
@@ -42,15 +42,14 @@ def snap_rows(
         norm2 = _norm2(q)
         if norm2 > limit * limit:
             margin = float(np.sqrt(float(stop - start))) / 2
-            for target, length in (
-                (limit - 1.0, float(np.sqrt(float(norm2 + stop - start)))),
-                (limit - margin, float(np.sqrt(float(norm2))) + margin),
+            for shrink in (
+                (limit - 1) / float(np.sqrt(float(norm2 + stop - start))),
+                (limit - margin) / (float(np.sqrt(float(norm2))) + margin),
+                0.0,
             ):
-                q = np.rint(row * max(target / length, 0.0)).astype(np.int64)
+                q = np.rint(row * max(shrink, 0.0)).astype(np.int64)
                 if _norm2(q) <= limit * limit:
                     break
-            while _norm2(q) > limit * limit:
-                q -= np.sign(q)
         snapped[start:stop] = q
     return snapped
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each solver under the best attack there is: it reaches the claimed mu and no more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.accounting.public import Public
+from tacit.accounting.release import Plan
+from tacit.audit.canary import Audit, audit
+from tacit.data.block import UserBlock
+from tacit.mechanisms import curator
+from tacit.mechanisms.gaussian import add_noise
+from tacit.solvers import SOLVERS
+
+pytestmark = pytest.mark.statistical
+
+N_USERS, N_ITEMS, MU, RUNS = 60, 30, 1.5, 200
+
+
+def users(rng):
+    sizes = rng.integers(5, 15, N_USERS - 1)
+    return UserBlock(
+        indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        items=np.concatenate(
+            [np.sort(rng.permutation(N_ITEMS)[:size]) for size in sizes]
+        ).astype(np.int32),
+        values=rng.integers(1, 6, sizes.sum()).astype(np.float32),
+        n_items=N_ITEMS,
+    )
+
+
+def canary():
+    """She rates as far from her own mean as the scale allows, on few items: at every bound."""
+    items = np.arange(6, dtype=np.int32)
+    values = np.where(items % 2, 1.0, 5.0).astype(np.float32)
+    return UserBlock(np.array([0, 6]), items, values, N_ITEMS)
+
+
+def attacked(name, rng) -> Audit:
+    solver = SOLVERS[name]()
+    public = Public(n_users=N_USERS, n_items=N_ITEMS, low=1, high=5, mu=MU)
+    rough = solver.plan(public)
+    plan: Plan = rough.scaled(rough.mu / MU)
+    return audit(solver, users(rng), canary(), plan, public, runs=RUNS)
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_the_attack_reaches_mu_and_no_more(name, rng):
+    found = attacked(name, rng)
+    assert found.claimed == pytest.approx(MU)
+    assert not found.refuted, found
+    assert found.reached > 0.7 * MU - 4 * found.error, "the canary is not near the bounds"
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_the_attack_notices_half_the_noise(name, rng, monkeypatch):
+    def half(sums, std, source, *, symmetric):
+        return add_noise(sums, std / 2, source, symmetric=symmetric)
+
+    monkeypatch.setattr(curator, "add_noise", half)
+    assert attacked(name, rng).refuted
