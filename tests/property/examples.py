@@ -12,7 +12,6 @@ from tacit.contributions import (
     Covariance,
     ItemCounts,
     ItemGradient,
-    ItemMeans,
     ItemSums,
     LeastSquares,
     PowerEnergy,
@@ -80,9 +79,13 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
     single = users(1, 1.0)
     few = min(n_items, 400)  # the triangle of 10,677 rows would be half a gigabyte
     return {
-        "ItemSums": [ItemSums(n_items, rows) for rows in (plain, adaptive, limited, rarest)],
+        "ItemSums": [
+            ItemSums(n_items, plain, 1.0),
+            ItemSums(n_items, adaptive, 1.5),
+            ItemSums(n_items, ones, 3.0),
+            ItemSums(n_items, limited, math.sqrt(7)),
+        ],
         "ItemCounts": [ItemCounts(n_items, rows) for rows in (plain, adaptive, limited, rarest)],
-        "ItemMeans": [ItemMeans(n_items, rows) for rows in (adaptive, rarest)],
         "LeastSquares": [
             LeastSquares(plain, explicit),
             LeastSquares(adaptive, frequency),

@@ -219,7 +219,7 @@ class MeanOverUsers(ItemSums):
 
     def add(self, block, sums):
         mean = max(len(block.items) / max(block.n_users, 1), 1.0)
-        ItemSums(self.n_items, Rows(20 / mean)).add(block, sums)
+        ItemSums(self.n_items, Rows(20 / mean), self.row_bound).add(block, sums)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -242,7 +242,7 @@ class Twice(ItemSums):
 
 @pytest.mark.parametrize("mistake", [MeanOverUsers, NoClip, Twice])
 def test_sensitivity_check_catches(mistake):
-    faulty = mistake(FEW_ITEMS, Rows(clip=1.0))
+    faulty = mistake(FEW_ITEMS, Rows(clip=1.0), 1.0)
     ordinary = [user for user in crowd(FEW_ITEMS, 30, seed=3) if len(user.items)]
     with pytest.raises(AssertionError):
         check_sensitivity(faulty, ordinary)

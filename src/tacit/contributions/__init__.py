@@ -5,7 +5,7 @@ from tacit.contributions.base import Contribution, Part, Sums
 from tacit.contributions.covariance import Covariance
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.item_gradient import ItemGradient
-from tacit.contributions.item_sums import ItemCounts, ItemMeans, ItemSums
+from tacit.contributions.item_sums import ItemCounts, ItemSums
 from tacit.contributions.least_squares import LeastSquares
 from tacit.contributions.power_product import PowerEnergy, PowerProduct
 from tacit.contributions.rows import Rows
@@ -20,7 +20,6 @@ REGISTRY: dict[str, type[Contribution]] = {
         Covariance,
         ItemCounts,
         ItemGradient,
-        ItemMeans,
         ItemSums,
         LeastSquares,
         PowerEnergy,
@@ -38,7 +37,6 @@ __all__ = [
     "Covariance",
     "ItemCounts",
     "ItemGradient",
-    "ItemMeans",
     "ItemSums",
     "LeastSquares",
     "Part",

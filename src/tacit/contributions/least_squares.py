@@ -26,7 +26,7 @@ class LeastSquares(Contribution):
 
     Guarantee:
         One user moves "gram" by at most ||w|| bound^2 (Frobenius) and "rhs" by at most
-        ||w|| clip bound, with bound that of x and ||w|| as in `ItemSums`.
+        ||w|| clip bound, with bound that of x and ||w|| as in `ItemCounts`.
         proofs/contributions/least-squares.md
     """
 

@@ -124,13 +124,17 @@ class Rows:
     def ready(self, block: UserBlock, weight_bits: int, target_bits: int) -> Ready:
         """Weights and targets as integers inside their limits."""
         rows = self.prepared(block)
-        w, t = self.weight_grid(weight_bits), self.target_grid(target_bits)
         return Ready(
             rows.indptr,
             rows.items,
-            grid.snap(self.weights(rows), rows.indptr, w.step, w.limit),
-            snap_each(rows.values, t),
+            self.snapped_weights(rows, weight_bits),
+            snap_each(rows.values, self.target_grid(target_bits)),
         )
+
+    def snapped_weights(self, prepared: UserBlock, bits: int) -> NDArray[np.int32]:
+        """The weights of whole rows as integers inside the limit of `weight_grid`."""
+        w = self.weight_grid(bits)
+        return grid.snap(self.weights(prepared), prepared.indptr, w.step, w.limit)
 
     def snapped(self, prepared: UserBlock, bound: Grid) -> NDArray[np.int32]:
         """Whole rows of weights * clipped targets, shrunk to the bound where they are longer."""

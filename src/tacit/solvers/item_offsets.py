@@ -28,14 +28,14 @@ class ItemOffsets:
 
     steps: how often the sums are released; the means and the offsets sharpen each other.
     count_share: share of mu^2 that the noisy counts get; the sums share the rest.
-    clip: ratings further than this from the user's mean count as this far; as a share of the
-        width of the scale.
+    row_bound: a user's root mean square deviation from what is predicted counts as at most this
+        share of the width of the scale.
     mean_ridge: a user's mean is shrunk toward the middle of the scale as by so many ratings there.
     """
 
     steps: int = 5
     count_share: float = 0.15
-    clip: float = 0.5
+    row_bound: float = 0.25
     mean_ridge: float = 1.0
 
     def __post_init__(self) -> None:
@@ -43,18 +43,18 @@ class ItemOffsets:
             raise ValueError(f"steps must be at least 1, got {self.steps}")
         if not 0 < self.count_share < 1:
             raise ValueError(f"count_share must be between 0 and 1, got {self.count_share}")
-        if not 0 < self.clip <= 1:
-            raise ValueError(f"clip must be above 0 and at most 1, got {self.clip}")
+        if not 0 < self.row_bound <= 1:
+            raise ValueError(f"row_bound must be above 0 and at most 1, got {self.row_bound}")
         if not self.mean_ridge >= 0:
             raise ValueError(f"mean_ridge must be at least 0, got {self.mean_ridge}")
 
     def plan(self, public: Public) -> Plan:
-        clip, m = self.clip * public.width, public.n_items
+        bound, m = self.row_bound * public.width, public.n_items
         return Plan(
             (
                 Release.share("counts.count", l2=1.0, share=self.count_share, size=m, cone=True),
                 Release.share(
-                    "offsets.sum", l2=clip, share=1 - self.count_share, times=self.steps, size=m
+                    "offsets.sum", l2=bound, share=1 - self.count_share, times=self.steps, size=m
                 ),
             )
         )
@@ -62,7 +62,7 @@ class ItemOffsets:
     def fit(self, curator: Curator) -> FoldIn:
         public, plan = curator.public, curator.plan
         middle = (public.low + public.high) / 2
-        clip = self.clip * public.width
+        bound = self.row_bound * public.width
 
         noisy = curator.noisy_sum(ItemCounts(public.n_items, Rows()), "counts")["count"]
         counts = np.maximum(noisy, max(plan["counts.count"].std, 1e-3))
@@ -73,8 +73,8 @@ class ItemOffsets:
         b = np.zeros(public.n_items)
         total = np.zeros(public.n_items)
         for t in range(1, self.steps + 1):
-            rows = Rows(clip=clip, centring=Centring(middle + b, self.mean_ridge))
-            answer = curator.noisy_sum(ItemSums(public.n_items, rows), "offsets")["sum"]
+            rows = Rows(clip=public.width, centring=Centring(middle + b, self.mean_ridge))
+            answer = curator.noisy_sum(ItemSums(public.n_items, rows, bound), "offsets")["sum"]
             # The sum is of rating - mean - b; adding back b * weight gives rating - mean.
             total += answer + b * counts
             noise_variance = plan["offsets.sum"].std ** 2 / t

@@ -15,7 +15,7 @@ import pytest
 
 from tacit.accounting.public import Public
 from tacit.accounting.release import Plan, Release
-from tacit.contributions import ItemCounts, ItemMeans, ItemSums, Rows
+from tacit.contributions import ItemCounts, ItemSums, Rows
 from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
 from tacit.mechanisms.curator import DataCurator
@@ -82,7 +82,7 @@ def test_a_clip_that_is_chosen_later_keeps_the_price():
     the_plan = Plan((Release("offsets.sum", 1.0, 10.0, times=2, size=N_ITEMS),))
     the_curator = curator(the_plan)
     for clip in (1.0, 3.0):
-        the_curator.noisy_sum(ItemSums(N_ITEMS, Rows(clip=clip)), "offsets")
+        the_curator.noisy_sum(ItemSums(N_ITEMS, Rows(), clip), "offsets")
     assert [(r.l2, r.std) for r in the_curator.ledger.releases] == [(1.0, 10.0), (3.0, 30.0)]
     total = sum(release.mu_squared for release in the_curator.ledger.releases)
     assert total == pytest.approx(the_plan.mu**2)
@@ -93,7 +93,7 @@ def test_what_is_not_planned_is_refused_before_data_is_read():
     with pytest.raises(BudgetError, match="'other.count' is not planned"):
         the_curator.noisy_sum(COUNTS, "other")
     with pytest.raises(BudgetError, match="'counts.sum' is not planned"):
-        the_curator.noisy_sum(ItemMeans(N_ITEMS, Rows()), "counts")
+        the_curator.noisy_sum(ItemSums(N_ITEMS, Rows(), 1.0), "counts")
     wider = ItemCounts(N_ITEMS + 1, Rows())
     with pytest.raises(BudgetError, match="differs from its plan in size"):
         the_curator.noisy_sum(wider, "counts")
