@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, ndtr, ndtri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def epsilon(delta: float, mu: float) -> float:
     if delta == 0 or math.isinf(mu):
         return math.inf
     target = math.log(delta)
-    if _log_delta(0.0, mu) + _slack(0.0, mu) <= target:
+    if _upper(0.0, mu) <= target:
         return 0.0
     top = mu * mu / 2 + mu * math.sqrt(-2 * target)
     if math.isinf(top):
@@ -65,7 +65,7 @@ def epsilon(delta: float, mu: float) -> float:
         return target - _log_delta(x, mu), _mills(b) / _mills_gap(a, mu)
 
     found = _root(newton, 0.0, 2 * top)
-    return _rounded(found, 1.0, lambda x: _log_delta(x, mu) + _slack(x, mu) <= target)
+    return _rounded(found, 1.0, lambda x: _upper(x, mu) <= target)
 
 
 def mu(epsilon: float, delta: float) -> float:
@@ -94,7 +94,19 @@ def mu(epsilon: float, delta: float) -> float:
     while _log_delta(epsilon, math.exp(high)) < target:
         high += 1
     found = math.exp(_root(newton, low, high))
-    return _rounded(found, -1.0, lambda x: _log_delta(epsilon, x) + _slack(epsilon, x) <= target)
+    return _rounded(found, -1.0, lambda x: _upper(epsilon, x) <= target)
+
+
+def power(level: float, mu: float) -> float:
+    """The best power of a test at this false-alarm level between two mu-GDP outputs.
+
+    >>> round(power(0.05, 1.0), 4)
+    0.2595
+    """
+    if not 0 <= level <= 1:
+        raise ValueError(f"level must be between 0 and 1, got {level}")
+    _check(0.0, mu=mu)
+    return float(ndtr(float(ndtri(level)) + mu)) if 0 < level < 1 else level
 
 
 def _log_delta(epsilon: float, mu: float) -> float:
@@ -136,10 +148,13 @@ def _mills_slope(x: float) -> float:
     return total * inverse
 
 
-def _slack(epsilon: float, mu: float) -> float:
-    """A bound on the rounding error of `_log_delta`, checked against 60 digits in the tests."""
-    ratio = epsilon / mu
-    return 2e-15 * (8.0 + abs(ratio - mu / 2) * (ratio + mu / 2))
+def _upper(epsilon: float, mu: float) -> float:
+    """`_log_delta` plus a bound on its rounding error, checked against 60 digits in the tests."""
+    value, ratio = _log_delta(epsilon, mu), epsilon / mu
+    if math.isinf(value):
+        return value
+    slack = 8.0 + abs(ratio - mu / 2) * (ratio + mu / 2) + abs(value)
+    return value + 2e-15 * slack
 
 
 def _root(f: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
