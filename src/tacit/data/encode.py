@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: S608 (SQL here is made of names and numbers of this package, never of values)
+"""Stored rows become one block: sorted by user and item, a part at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.data.block import UserBlock
+from tacit.data.checks import RATING
+from tacit.data.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.data.catalogue import Scale
+    from tacit.data.options import Options
+    from tacit.data.rows import Picks
+    from tacit.data.staging import Staging
+
+_ENCODED = "ratings JOIN users ON users.raw = ratings.user JOIN items ON items.raw = ratings.item"
+
+
+def encode(
+    staging: Staging, picks: Picks, options: Options, scale: Scale, sizes: tuple[int, int, int]
+) -> UserBlock:
+    """The rows as a block; sizes are those of rows (at most), users and items."""
+    rows, n_users, n_items = sizes
+    value = "1" if options.binary else RATING
+    if options.out_of_scale == "clip":
+        value = f"least(greatest({value}, {scale.low!r}), {scale.high!r})"
+    time = _time(staging, picks) if options.needs_timestamp else "0"
+    filler = _Filler(rows, n_users)
+    query = (
+        f"SELECT users.n AS u, items.n AS i, CAST({value} AS FLOAT) AS v, {time} AS t "
+        f"FROM {_ENCODED} ORDER BY u, i{', t, v' if options.needs_timestamp else ''}"
+    )
+    for batch in staging.batches(query):
+        filler.add(*(np.asarray(batch.column(n)) for n in range(4)))
+    if filler.repeated and options.duplicates == "refuse":
+        raise DataError(_repeated(staging, picks))
+    if filler.tied:
+        raise DataError(
+            f"columns {picks['user']!r}, {picks['item']!r}, {picks['timestamp']!r}: a user "
+            "rated an item twice at the same time, so that neither is the last; remove one of the two rows"
+        )
+    return filler.block(n_items)
+
+
+def _repeated(staging: Staging, picks: Picks) -> str:
+    """Where the first row is that repeats an earlier pair."""
+    row = staging.value(
+        "SELECT min(at) FROM (SELECT ratings.rowid AS at, row_number() OVER (PARTITION BY users.n, "
+        f"items.n ORDER BY ratings.rowid) AS nth FROM {_ENCODED}) WHERE nth = 2"
+    )
+    return (
+        f"columns {picks['user']!r} and {picks['item']!r}: row {row + 1} repeats the user and item "
+        "of an earlier row; remove it, or keep the last by timestamp: duplicates='last'"
+    )
+
+
+def _time(staging: Staging, picks: Picks) -> str:
+    """The timestamp as a number, in SQL."""
+    kind = staging.type_of("ratings", "timestamp")
+    ways = {
+        "VARCHAR": ("TRY_CAST(timestamp AS DOUBLE)", "epoch_us(TRY_CAST(timestamp AS TIMESTAMP))"),
+        "DOUBLE": ("timestamp",),
+        "FLOAT": ("timestamp",),
+        "TIMESTAMP_NS": ("epoch_ns(timestamp)",),
+        "DATE": ("epoch_us(CAST(timestamp AS TIMESTAMP))",),
+    }
+    plain = (
+        "epoch_us(timestamp)" if kind.startswith("TIMESTAMP") else "TRY_CAST(timestamp AS BIGINT)"
+    )
+    first = None
+    for way in ways.get(kind, (plain,)):
+        bad = (
+            f"{way} IS NULL"
+            if kind not in ("DOUBLE", "FLOAT")
+            else f"NOT coalesce(isfinite({way}), false)"
+        )
+        row = staging.value(f"SELECT min(rowid) FROM ratings WHERE {bad}")
+        if row is None:
+            return way
+        first = row if first is None else max(first, row)
+    raise DataError(
+        f"column {picks['timestamp']!r} (timestamp): row {(first or 0) + 1} has no value, or "
+        "one that is neither a number nor a date; correct it, or remove repeated rows and read without it"
+    )
+
+
+@dataclass(slots=True, repr=False, eq=False)
+class _Filler:
+    """Arrays of the block, filled in order; of rows with the same pair the last one stays."""
+
+    rows: int
+    n_users: int
+    filled: int = 0
+    repeated: bool = False
+    tied: bool = False
+    items: NDArray[np.int32] = field(init=False)
+    values: NDArray[np.float32] = field(init=False)
+    counts: NDArray[np.int64] = field(init=False)
+    _last: tuple[Any, Any, Any, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.items = np.empty(self.rows, np.int32)
+        self.values = np.empty(self.rows, np.float32)
+        self.counts = np.zeros(self.n_users, np.int64)
+
+    def add(self, u: NDArray[Any], i: NDArray[Any], v: NDArray[Any], t: NDArray[Any]) -> None:
+        """Rows that come after all rows added so far, in the order of u, i, t and v."""
+        again = np.zeros(len(u) + 1, bool)
+        again[1:-1] = (u[1:] == u[:-1]) & (i[1:] == i[:-1])
+        if self._last is not None and len(u):
+            again[0] = (self._last[0], self._last[1]) == (u[0], i[0])
+            self.tied |= bool(again[0] and self._last[3] == t[0] and self._last[2] != v[0])
+        if again.any():
+            self.repeated = True
+            self.tied |= bool(np.any(again[1:-1] & (t[1:] == t[:-1]) & (v[1:] != v[:-1])))
+            if again[0]:
+                self.filled -= 1
+                self.counts[u[0]] -= 1
+        kept = ~again[1:]
+        self._last = (u[-1], i[-1], v[-1], t[-1]) if len(u) else self._last
+        self._append(u[kept], i[kept], v[kept])
+
+    def _append(self, u: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> None:
+        end = self.filled + len(u)
+        self.items[self.filled : end] = i
+        self.values[self.filled : end] = v
+        if len(u):
+            low = int(u[0])
+            found = np.bincount(u - low)
+            self.counts[low : low + len(found)] += found
+        self.filled = end
+
+    def block(self, n_items: int) -> UserBlock:
+        """What was added; memory for rows that were left out is given back."""
+        self.items.resize(self.filled, refcheck=False)
+        self.values.resize(self.filled, refcheck=False)
+        indptr = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        return UserBlock(indptr, self.items, self.values, n_items)
