@@ -44,14 +44,8 @@ def rarest_first(block: UserBlock, most: int, *, noisy_counts: NDArray[np.float6
     return _limited(block, rank[block.items], most)
 
 
-def kept(block: UserBlock, mask: NDArray[np.bool_]) -> UserBlock:
-    """The ratings where the mask is true; every user stays, perhaps with an empty row."""
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask, dtype=np.int64)])
-    return UserBlock(before[block.indptr], block.items[mask], block.values[mask], block.n_items)
-
-
 def _limited(block: UserBlock, keys: NDArray[np.uint64], most: int) -> UserBlock:
     """The ratings with the smallest keys of each user."""
     if most < 1:
         raise ValueError(f"a user must keep at least 1 rating, got a limit of {most}")
-    return kept(block, keep_smallest(block.indptr, keys, most))
+    return block.keep(keep_smallest(block.indptr, keys, most))

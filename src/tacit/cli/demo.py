@@ -23,7 +23,7 @@ console = Console()
 
 
 def demo(
-    users: Annotated[int, typer.Option(min=100, help="How many made-up users.")] = 20_000,
+    users: Annotated[int, typer.Option(min=100, help="How many made-up users.")] = 6_000,
     seed: Annotated[int, typer.Option(help="Of the made-up ratings; the noise has none.")] = 0,
 ) -> None:
     """Train a private recommender on made-up ratings and show what privacy costs."""
@@ -54,7 +54,7 @@ def demo(
     console.print(table)
     console.print("[dim]Errors are computed on the made-up ratings themselves: no statement covers them.[/dim]\n")
     _show_recommendation(models["1"])
-    console.print(models["1"].statement, markup=False, highlight=False)
+    console.print(str(models["1"].statement), markup=False, highlight=False, soft_wrap=True)
 
 
 def _hold_out(ratings: Ratings, rng: np.random.Generator) -> tuple[Ratings, UserBlock]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tacit import kernels
-from tacit.bounding import item_limit
 from tacit.contributions.base import Contribution, Part
 from tacit.contributions.rows import grid_of, snap_each
 
@@ -71,4 +70,4 @@ class UserMetric(Contribution):
         if self.held_out is None:
             return block, block
         marked = self.held_out[block.items]
-        return item_limit.kept(block, ~marked), item_limit.kept(block, marked)
+        return block.keep(~marked), block.keep(marked)

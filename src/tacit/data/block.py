@@ -54,6 +54,11 @@ class UserBlock:
             yield self.rows(start, stop)
             start = stop
 
+    def keep(self, mask: NDArray[np.bool_]) -> UserBlock:
+        """The ratings where the mask is true; every user stays, perhaps with an empty row."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask, dtype=np.int64)])
+        return UserBlock(before[self.indptr], self.items[mask], self.values[mask], self.n_items)
+
     def with_values(self, values: NDArray[np.float32]) -> UserBlock:
         """The same rows with other values."""
         return UserBlock(self.indptr, self.items, values, self.n_items)
