@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tacit.solvers.base import Solver
 
 NOT_COVERED = (
-    "a user's own recommendations, which depend on her own ratings (joint differential privacy)",
     "whoever can look into the training machine while it trains",
     "further models trained on the same ratings: their budgets add up",
     "hyper-parameters that somebody chose by looking at results on the same ratings",
@@ -178,7 +177,6 @@ def public_assumptions(ratings: Ratings) -> tuple[str, ...]:
         else "RECOGNISED IN THE RATINGS among the usual scales; declare it as `scale=`"
     )
     return (
-        f"number of users: {ratings.n_users}",
         items,
         f"rating scale: {scale.low:g} to {scale.high:g}, {origin}",
     )

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from tacit.accounting.release import Release
-from tacit.mechanisms.gaussian import add_noise
+from tacit.mechanisms.gaussian import LARGEST_STD, SMALLEST_STD, add_noise
 from tacit.mechanisms.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
@@ -65,8 +65,14 @@ def planned_release(plan: Plan, part: Part, name: str) -> Release:
     )
 
 
-def check_overflow(part: Part, n_users: int) -> None:
-    """A sum over all users stays inside int64 with room for the noise; a public bound decides."""
+def check_grid(part: Part, cost: Release, n_users: int) -> None:
+    """The sum with its noise stays inside int64 and inside the sampler's range, by public bounds."""
+    std = cost.std / part.step
+    if std != 0 and not SMALLEST_STD * math.sqrt(2) <= std <= LARGEST_STD:
+        raise ValueError(
+            f"release {cost.name!r}: noise of {std:.3g} grid steps is outside what can be drawn "
+            f"exactly; epsilon is too {'large' if std < LARGEST_STD else 'small'} for this release"
+        )
     if part.limit * n_users >= 1 << 62:
         raise ValueError(
             f"part {part.name!r}: {n_users} users of at most {part.limit} grid steps each could "
@@ -97,8 +103,8 @@ class DataCurator:
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         parts = contribution.parts
         costs = [planned_release(self.plan, part, f"{release}.{part.name}") for part in parts]
-        for part in parts:
-            check_overflow(part, self._engine.n_users)
+        for part, cost in zip(parts, costs, strict=True):
+            check_grid(part, cost, self._engine.n_users)
         self.ledger.charge(costs)
         sums = self._engine.total(contribution)
         noisy = {

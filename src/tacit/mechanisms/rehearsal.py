@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.mechanisms.curator import check_overflow, planned_release
+from tacit.mechanisms.curator import check_grid, planned_release
 from tacit.mechanisms.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ class Rehearsal:
 
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         parts = contribution.parts
-        for part in parts:
-            check_overflow(part, self.public.n_users)
-        self.ledger.charge(
-            [planned_release(self.plan, part, f"{release}.{part.name}") for part in parts]
-        )
+        costs = [planned_release(self.plan, part, f"{release}.{part.name}") for part in parts]
+        for part, cost in zip(parts, costs, strict=True):
+            check_grid(part, cost, self.public.n_users)
+        self.ledger.charge(costs)
         return {part.name: np.zeros(part.shape) for part in parts}

@@ -25,15 +25,17 @@ def shrunk_offsets(
 
     Popular items are rated higher, so the prior mean follows the noisy count; a, c and tau are those
     of highest likelihood. rating_variance is what chance among raters adds to a sum. Inputs are
-    released numbers only, so this is post-processing.
+    released numbers only, so this is post-processing. a and c themselves are shrunk toward 0 (as if
+    of standard deviation width / 4), so that noise beyond all signal gives offsets near 0.
     """
+    precision = np.eye(2) / (width / 4) ** 2
     design = np.stack([np.ones_like(counts), np.log(counts)], axis=1) * counts[:, None]
     best, offsets = -np.inf, np.zeros_like(sums)
     for tau in _SPREADS * width / 4:
         signal = (tau * counts) ** 2
         variance = signal + noise_variance + rating_variance
         weighted = design / variance[:, None]
-        line = np.linalg.lstsq(weighted.T @ design, weighted.T @ sums, rcond=None)[0]
+        line = np.linalg.solve(weighted.T @ design + precision, weighted.T @ sums)
         prior = design @ line
         residual = sums - prior
         likelihood = -float(np.sum(np.log(variance) + residual**2 / variance))

@@ -109,6 +109,14 @@ def test_overflow_is_excluded_by_public_bounds_before_anything_is_spent():
     assert the_curator.ledger.releases == ()
 
 
+@pytest.mark.parametrize(("std", "size"), [(1e-9, "large"), (1e9, "small")])
+def test_noise_that_cannot_be_drawn_exactly_is_refused_before_anything_is_spent(std, size):
+    the_curator = curator(plan(std=std), NoEngine())
+    with pytest.raises(ValueError, match=f"epsilon is too {size} for this release"):
+        the_curator.noisy_sum(COUNTS, "counts")
+    assert the_curator.ledger.releases == ()
+
+
 def test_a_crash_between_spend_and_release_counts_as_spent():
     the_curator = curator(plan(times=1), CrashingEngine())
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The artefact: recommends, keeps what it knows through a file, and refuses what it cannot answer."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tacit.accounting.release import Release
+from tacit.accounting.statement import PrivacyStatement
+from tacit.folding import Centring, FoldIn
+from tacit.model.file import ModelFileError
+from tacit.model.item_model import ItemModel, load
+
+IDS = np.array(["ape", "bee", "cat", "dog"], np.object_)
+OFFSETS = np.array([3.0, 3.5, 2.0, 4.0])
+
+
+def statement():
+    return PrivacyStatement.of(
+        (Release("offsets.sum", 1.0, 4.0, times=2, size=4),),
+        delta=1e-6,
+        n_users=1000,
+        public=("item catalogue: 4 items",),
+        not_covered=(),
+        noise_source="a test",
+        relative_error=0.0,
+        version="0",
+    )
+
+
+def model(rank=2, ids=IDS):
+    V = np.random.default_rng(1).normal(0, 0.5, (4, rank)).astype(np.float32)
+    fold_in = FoldIn(V, Centring(OFFSETS, mean_ridge=1.0), ridge=0.5)
+    return ItemModel(ids, fold_in, (1.0, 5.0), statement(), titles=("Ape", "Bee", "Cat", "Dög"))
+
+
+def test_recommends_unrated_items_best_first():
+    by_offset = model(rank=0).recommend({"dog": 4.0})
+    assert [item for item, _ in by_offset] == ["bee", "ape", "cat"]
+    assert [score for _, score in by_offset] == pytest.approx([3.5, 3.0, 2.0])
+    assert len(model().recommend({"dog": 5.0}, n=2)) == 2
+    assert model().recommend({"ape": 1, "bee": 2, "cat": 3, "dog": 4}) == []
+
+
+def test_a_user_without_ratings_gets_the_best_items_of_all():
+    assert [item for item, _ in model().recommend({}, n=2)] == ["dog", "bee"]
+
+
+def test_a_users_factor_moves_her_scores():
+    liked = dict(model().recommend({"dog": 5.0, "ape": 1.0}))
+    disliked = dict(model().recommend({"dog": 1.0, "ape": 5.0}))
+    assert liked != disliked
+
+
+@pytest.mark.parametrize("ids", [IDS, np.array([7, -1, 2**40, 0])])
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_file_keeps_everything(tmp_path, ids, rank):
+    before = model(rank, ids)
+    before.save(tmp_path / "m")
+    after = load(tmp_path / "m")
+    some = ids.tolist()[1]
+    assert after.recommend({some: 4.0}) == before.recommend({some: 4.0})
+    assert after.statement == before.statement
+    assert after.titles == before.titles
+    assert after.scale == before.scale
+    assert after.item_ids.tolist() == before.item_ids.tolist()
+    np.testing.assert_array_equal(after.item_factors, before.item_factors)
+
+
+def test_unknown_items_and_wild_ratings_are_refused_without_being_quoted():
+    with pytest.raises(KeyError, match="1 of 2 items are not in this model's catalogue") as error:
+        model().recommend({"canary-item": 4.0, "ape": 3.0})
+    assert "canary-item" not in str(error.value)
+    for wild in (5.125, 0.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="on the model's scale, 1 to 5") as error:
+            model().recommend({"ape": wild})
+        assert "5.125" not in str(error.value)
+
+
+def test_the_repr_says_what_it_is():
+    assert repr(model()).startswith("ItemModel(items=4, rank=2, epsilon=")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"item_ids": []},
+        {"item_ids": ["ape"]},
+        {"scale": [1]},
+        {"statement": "{}"},
+        {"ridge": -1},
+        {"mean_ridge": "many"},
+    ],
+)
+def test_a_damaged_description_is_a_clear_error(tmp_path, change):
+    model().save(tmp_path / "m")
+    path = tmp_path / "m" / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("field", ["item_ids", "titles", "scale", "statement", "ridge"])
+def test_a_missing_field_is_a_clear_error(tmp_path, field):
+    model().save(tmp_path / "m")
+    path = tmp_path / "m" / "model.json"
+    described = json.loads(path.read_text())
+    del described[field]
+    path.write_text(json.dumps(described))
+    with pytest.raises(ModelFileError, match="incomplete or damaged"):
+        load(tmp_path / "m")
