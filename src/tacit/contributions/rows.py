@@ -32,9 +32,8 @@ def grid_of(l2: float, bits: int) -> Grid:
 
 def snap_each(values: NDArray[np.floating], bound: Grid) -> NDArray[np.int32]:
     """Each number by itself to the nearest step within the limit; NaN counts as 0."""
-    real = bound.limit * bound.step
-    steps = np.clip(values.astype(np.float64), -real, real)
-    np.rint(np.divide(steps, bound.step, out=steps), out=steps)
+    with np.errstate(over="ignore"):  # what overflows is cut to the limit with all that is too long
+        steps = np.rint(values.astype(np.float64) / bound.step)
     np.copyto(steps, 0.0, where=np.isnan(steps))
     return np.clip(steps, -bound.limit, bound.limit, out=steps).astype(np.int32)
 
