@@ -89,7 +89,7 @@ def _subsampled_factor(epsilon: float, start: float, spent: Callable[[float], fl
         secant = (y - before[1]) / (x - before[0])
         slope = secant if secant < -0.1 else slope
         before = (x, y)
-        factor = math.exp(x - y / slope)
+        factor = math.exp(x - y / slope) if abs(y / slope) < 10 else math.nan
         if not low < factor < high:
             factor = math.sqrt(max(low, math.exp(x) / 4) * min(high, 4 * math.exp(x)))
     return high
