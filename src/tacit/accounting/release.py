@@ -84,7 +84,9 @@ class Plan:
             raise ValueError(f"release names must differ from each other, got {names}")
         for release in self.releases:
             if release.partner and release.partner not in names:
-                raise ValueError(f"release {release.name!r}: no partner {release.partner!r} in plan")
+                raise ValueError(
+                    f"release {release.name!r}: no partner {release.partner!r} in plan"
+                )
 
     def __getitem__(self, name: str) -> Release:
         for release in self.releases:
