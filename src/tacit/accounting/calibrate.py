@@ -87,9 +87,9 @@ def _subsampled_factor(epsilon: float, start: float, spent: Callable[[float], fl
         low, high = (low, factor) if now <= epsilon else (factor, high)
         x, y = math.log(factor), math.log(max(now, 1e-9 * aim) / aim)
         secant = (y - before[1]) / (x - before[0])
-        slope = secant if secant < -0.1 else slope
+        slope = secant if -1e3 < secant < -0.1 else slope
         before = (x, y)
-        factor = math.exp(x - y / slope)
-        if not low < factor < high:
+        factor = math.exp(x - y / slope) if abs(y / slope) < 10 else math.nan
+        if not low * (1 + 1e-10) < factor < high * (1 - 1e-10):
             factor = math.sqrt(max(low, math.exp(x) / 4) * min(high, 4 * math.exp(x)))
     return high

@@ -84,7 +84,9 @@ def _open_duckdb_file(path: Path, query: str) -> Stream:
 def _open_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> Stream:
     """Rows of a query; runs when they are asked for."""
     try:
-        relation = connection.sql(query)
+        statements = connection.extract_statements(query)
+        readable = bool(statements) and statements[-1].type.name in ("SELECT", "MULTI")
+        relation = connection.sql(query) if readable else None
     except duckdb.Error as error:
         failure = _failed(error)
     else:

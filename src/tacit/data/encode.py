@@ -43,9 +43,10 @@ def encode(
     if filler.repeated and options.duplicates == "refuse":
         raise DataError(_repeated(staging, picks))
     if filler.tied:
+        names = ", ".join(repr(picks[role]) for role in ("user", "item", "timestamp"))
         raise DataError(
-            f"columns {picks['user']!r}, {picks['item']!r}, {picks['timestamp']!r}: a user "
-            "rated an item twice at the same time, so that neither is the last; remove one of the two rows"
+            f"columns {names}: a user rated an item twice at the same time, so that neither is the "
+            "last; remove one of the two rows"
         )
     return filler.block(n_items)
 
@@ -53,8 +54,8 @@ def encode(
 def _repeated(staging: Staging, picks: Picks) -> str:
     """Where the first row is that repeats an earlier pair."""
     row = staging.value(
-        "SELECT min(at) FROM (SELECT ratings.rowid AS at, row_number() OVER (PARTITION BY users.n, "
-        f"items.n ORDER BY ratings.rowid) AS nth FROM {_ENCODED}) WHERE nth = 2"
+        "SELECT min(place) FROM (SELECT ratings.rowid AS place, row_number() OVER "
+        f"(PARTITION BY users.n, items.n ORDER BY ratings.rowid) AS nth FROM {_ENCODED}) WHERE nth = 2"
     )
     return (
         f"columns {picks['user']!r} and {picks['item']!r}: row {row + 1} repeats the user and item "
@@ -87,8 +88,8 @@ def _time(staging: Staging, picks: Picks) -> str:
             return way
         first = row if first is None else max(first, row)
     raise DataError(
-        f"column {picks['timestamp']!r} (timestamp): row {(first or 0) + 1} has no value, or "
-        "one that is neither a number nor a date; correct it, or remove repeated rows and read without it"
+        f"column {picks['timestamp']!r} (timestamp): row {(first or 0) + 1} is neither a number "
+        "nor a date; correct it, or remove repeated rows and read without it"
     )
 
 

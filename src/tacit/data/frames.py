@@ -105,10 +105,10 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def stored(column: Any) -> Any:
-    """What an opaque column (a database's own type, such as numeric) is stored as."""
+    """The column in a type that DuckDB knows."""
     if getattr(column.type, "extension_name", "") == "arrow.opaque":
-        return column.storage
-    return column
+        return column.cast(column.type.storage_type)  # a database's own type, such as numeric
+    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
 
 
 def quietly(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -140,6 +140,8 @@ def open_matrix(
     if getattr(matrix, "ndim", 0) != 2:
         raise DataError("a matrix of ratings needs two axes: users and items")
     n_users, n_items = matrix.shape if user_axis == "rows" else matrix.shape[::-1]
+    if n_items == 0:
+        raise DataError(f"with user_axis={user_axis!r} the matrix has no items")
     if catalogue_size not in (None, n_items):
         turned = catalogue_size == n_users
         raise DataError(

@@ -111,8 +111,6 @@ def number_items(
 ) -> Catalogue:
     """Create table `items` (raw id, number); the catalogue is in the order of the numbers."""
     if isinstance(rows, Matrix):
-        if rows.n_items == 0:
-            raise DataError("the matrix has no items")
         number_range(staging, rows.n_items, "item", "items")
         seen = None
     else:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tacit.data.databases import arrow_reader
 from tacit.data.errors import DataError
+from tacit.data.frames import stored
 from tacit.data.rows import Scan
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ class Staging:
 
     def _store_scan(self, name: str, rows: Scan, picks: Picks) -> None:
         if rows.table is not None:
-            self._connection.register("given", rows.table(picks))
+            table = rows.table(picks)
+            columns = [stored(column) for column in table.columns]
+            self._connection.register("given", pa.table(columns, table.column_names))
         try:
             inner = {role: rows.inner.get(column, column) for role, column in picks.items()}
             chosen = self._typed(name, rows.sql, inner, picks)

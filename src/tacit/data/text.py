@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ class _Dialect:
 
 def open_text(path: Path, *, catalogue: bool = False) -> Scan:
     """Every value as text: which columns are needed decides later what they have to be."""
-    dialect = _dialect(path)
+    encoding = _encoding(path) if catalogue else "utf-8"
+    dialect = _dialect(path, encoding)
     columns, header = _columns(path, dialect, catalogue=catalogue)
     inner = [f"c{n}" for n in range(len(columns))]
     quote = '"' if header and dialect.delimiter != "::" else ""
@@ -46,7 +48,7 @@ def open_text(path: Path, *, catalogue: bool = False) -> Scan:
         f"header = {str(header).lower()}",
         f"quote = '{quote}'",
         f"escape = '{quote}'",
-        f"encoding = '{_encoding(path) if catalogue else 'utf-8'}'",
+        f"encoding = '{encoding}'",
         f"compression = '{'gzip' if _is_gzip(path) else 'none'}'",
         "columns = {" + ", ".join(f"'{name}': 'VARCHAR'" for name in inner) + "}",
     ]
@@ -58,11 +60,12 @@ def open_text(path: Path, *, catalogue: bool = False) -> Scan:
     )
 
 
-def _dialect(path: Path) -> _Dialect:
+def _dialect(path: Path, encoding: str) -> _Dialect:
     """The delimiter, by the first line, and the fields of that line."""
     try:
         with _open(path) as file:
-            line = file.readline(_LONGEST_FIRST_LINE).decode("utf-8-sig").rstrip("\r\n")
+            first = file.readline(_LONGEST_FIRST_LINE).removeprefix(codecs.BOM_UTF8)
+            line = first.decode(encoding).rstrip("\r\n")
     except (UnicodeDecodeError, EOFError, OSError):
         line = "\0"
     if "\0" in line:

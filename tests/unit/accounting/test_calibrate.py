@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.accounting.calibrate import calibrate, default_delta
+from tacit.accounting.calibrate import _subsampled_factor, calibrate, default_delta
 from tacit.accounting.release import Plan, Release
 
 SHARES = Plan(
@@ -83,7 +83,7 @@ def test_infinite_epsilon_takes_the_noise_away():
     assert result.epsilon(1e-6) == math.inf
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
+@pytest.mark.parametrize("epsilon", [0.05, 4.0])
 def test_subsampled_plans(epsilon):
     result = calibrate(SAMPLED, epsilon, 1e-6, relative_error=1e-12)
     spent = result.epsilon(1e-6, 1e-12)
@@ -135,8 +135,17 @@ def test_a_share_must_be_positive(share):
 
 @pytest.mark.parametrize(
     ("n_users", "delta"),
-    [(1, 0.1), (9, 1e-2), (10, 1e-2), (11, 1e-3), (943, 1e-4), (1000, 1e-4), (1001, 1e-5)]
-    + [(6040, 1e-5), (69_878, 1e-6), (10**9, 1e-10)],
+    [
+        (1, 0.1),
+        (9, 1e-2),
+        (10, 1e-2),
+        (11, 1e-3),
+        (1000, 1e-4),
+        (1001, 1e-5),
+        (6040, 1e-5),
+        (69_878, 1e-6),
+        (10**9, 1e-10),
+    ],
 )
 def test_default_delta(n_users, delta):
     assert default_delta(n_users) == delta
@@ -146,3 +155,22 @@ def test_default_delta(n_users, delta):
 def test_default_delta_needs_a_user():
     with pytest.raises(ValueError, match="n_users"):
         default_delta(0)
+
+
+@pytest.mark.parametrize("start", [1e-3, 2.9, 3.0, 1e4])
+@pytest.mark.parametrize(
+    "spent",
+    [
+        lambda factor: 2.0 if factor < 3 else 0.5,  # no factor comes close to the target
+        lambda factor: 2.0 if factor < 3 else 0.0,
+        lambda factor: math.inf if factor < 3 else 0.5,
+        lambda factor: 1e300 if factor < 2 else math.exp(3 - factor),
+        lambda factor: math.exp(3 - factor),
+        lambda factor: (3 / factor) ** 40,
+        lambda factor: (3 / factor) ** 0.2,
+    ],
+)
+def test_the_search_ends_on_the_safe_side_of_any_falling_curve(spent, start):
+    factor = _subsampled_factor(1.0, start, spent)
+    assert spent(factor) <= 1.0
+    assert factor == pytest.approx(3.0, rel=1e-3)

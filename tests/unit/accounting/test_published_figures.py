@@ -43,7 +43,7 @@ def test_mironov_allows_less_mu_at_epsilon_1():
     assert mironov(mu, 1e-5) == pytest.approx(1.0, rel=1e-12)
 
 
-# --- A1: what DPALS' closed form really gives, k = 50, T = 2, delta = 1e-5 ----------------------
+# --- A1: what DPALS' closed form really gives, k = 50, T = 2, delta = 1e-5 -----------------------
 
 A1 = [
     (0.1, ".089", ".139"),
@@ -87,7 +87,7 @@ def dpals(T, k, sigma_G, sigma_g, *extra):
     )
 
 
-# --- A2: Table 4 of DPALS --------------------------------------------------------------------------
+# --- A2: Table 4 of DPALS ------------------------------------------------------------------------
 
 # Settings from the paper's Table 4 (T, k, sigma_G, sigma_g, sigma_p, claimed epsilon), then
 # privacy.md's columns: paper's formula, mean fixed (both by M), exact epsilon, mu, replace-one.
@@ -110,7 +110,7 @@ WITHOUT_K = {"20M 1": "1.009", "20M 5": "5.046", "20M 10": "10.077", "20M 20": "
 THEOREM_1 = dict(
     zip(
         TABLE_4,
-        (".72 3.56 5.4 10.1 .92 4.6 9.25 17.5 .81 3.5 6.8 13.2").split(),
+        [".72", "3.56", "5.4", "10.1", ".92", "4.6", "9.25", "17.5", ".81", "3.5", "6.8", "13.2"],
         strict=True,
     )
 )
@@ -212,7 +212,7 @@ def test_the_reference_librarys_notebook():
     assert_prints(gdp.epsilon(1e-5, math.sqrt(0.3045)), "2.23")
 
 
-# --- A4: DPFW, delta = 1e-6 ------------------------------------------------------------------------
+# --- A4: DPFW, delta = 1e-6 ----------------------------------------------------------------------
 
 A4 = [
     (0.1, ".046", ".100", ".067", "145.2", "205.4", "297.4"),
@@ -222,8 +222,9 @@ A4 = [
 ]
 
 
-@pytest.mark.parametrize(("claimed", "exact", "ro_mironov", "ro", "best", "ro_best", "paper"), A4)
-def test_dpfw(claimed, exact, ro_mironov, ro, best, ro_best, paper):
+@pytest.mark.parametrize("row", A4)
+def test_dpfw(row):
+    claimed, exact, ro_mironov, ro, best, ro_best, paper = row
     T, L, delta = 7, 3.0, 1e-6
     sigma = L**2 * math.sqrt(64 * T * math.log(1 / delta)) / claimed
     plan = Plan((Release("A^T A", 4 * L**2, sigma, T, cone=True),))
@@ -247,7 +248,7 @@ def test_private_oja(claimed, calls, bound, true):
     assert_prints(plan.epsilon(delta), true)
 
 
-# --- A5: DPLMC, delta = 1e-5 -----------------------------------------------------------------------
+# --- A5: DPLMC, delta = 1e-5 ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_dplmc_initialisation(claimed, zero_out, replace):
     assert_prints(plan.epsilon_replace(delta), replace)
 
 
-# --- A6: noisy user gradients, full batch ------------------------------------------------------------
+# --- A6: noisy user gradients, full batch --------------------------------------------------------
 
 
 @pytest.mark.parametrize(("weight", "epsilon"), [(1, "1.993"), (0.5, ".926"), (0.25, ".434")])
@@ -299,7 +300,7 @@ def test_poisson_gradients(weight, epsilon):
     assert_prints(plan.epsilon(1e-5), epsilon)
 
 
-# --- A7: private SVD, delta = 1e-6; section D: the audit's true figures ---------------------------
+# --- A7: private SVD, delta = 1e-6; section D: the audit's true figures --------------------------
 
 
 def test_private_svd():

@@ -36,12 +36,16 @@ def test_mironov_is_the_minimum_over_orders(mu, delta):
 
 
 @pytest.mark.parametrize(
-    ("mu", "delta", "printed"),
-    [(2.0256, 1e-5, "10.894"), (0.2038, 1 / 136_677, "0.826"), (0.7743, 1e-5, "3.533")],
+    ("mu_squared", "delta", "printed"),
+    [
+        (100 * (15.5**-2 + 7.7**-2) + 4 * 50 / 10**2, 1e-5, "10.894"),
+        (61 / 64**2 + 60 / 64**2 + 2 * 60 / 100**2, 1 / 136_677, "0.826"),
+        (100 * (29**-2 + 14.5**-2) + 4 * 50 / 200**2, 1e-5, "3.533"),
+    ],
 )
-def test_cks_is_what_dp_accounting_reports(mu, delta, printed):
-    """privacy.md section 0 prints dp-accounting's figures on its default, sparse orders."""
-    rdp = renyi.rho(mu)
+def test_cks_is_what_dp_accounting_reports(mu_squared, delta, printed):
+    """Three plans of Table 4; privacy.md section 0 prints what default, sparse orders give."""
+    rdp = mu_squared / 2
     cks = renyi.epsilon_cks(rdp, delta)
     sparse = np.array(rdp_privacy_accountant.DEFAULT_RDP_ORDERS, float)
     default, _ = rdp_privacy_accountant.compute_epsilon(sparse, sparse * rdp, delta)

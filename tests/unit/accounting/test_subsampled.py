@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 import pytest
+from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution
-from scipy.special import ndtr
 
 from tacit.accounting import gdp, subsampled
 from tacit.accounting.release import Plan, Release
@@ -86,7 +86,7 @@ def test_rate_near_1_is_the_full_release():
 
 
 def test_sampling_never_costs_more_than_none():
-    for std in (0.05, 0.5, 5.0, 500.0):
+    for std in (0.5, 50.0):
         plan = Plan((sampled(10, 0.9, std),))
         full = Plan((Release("a", 1.0, std, 10),))
         assert plan.epsilon(1e-5) <= full.epsilon(1e-5)
@@ -96,8 +96,6 @@ def test_sampling_never_costs_more_than_none():
 def test_replace_one_covers_the_opposite_pair():
     """Two users whose shares point in opposite directions: the pair dp-accounting analyses."""
     rate, std, times, delta = 0.05, 2.0, 400, 1e-5
-    from dp_accounting import NeighboringRelation
-
     opposite = (
         privacy_loss_distribution.from_gaussian_mechanism(
             std,
@@ -114,10 +112,12 @@ def test_replace_one_covers_the_opposite_pair():
 
 
 def test_replace_one_falls_back_where_two_halves_cannot_reach_delta():
-    plan = Plan((sampled(1, 0.999, 0.02),))
+    plan = Plan((sampled(1, 0.999, 0.2),))
     curve = subsampled.curve(plan.releases)
     assert curve.epsilon_replace(1e-9) == math.inf
-    assert plan.epsilon_replace(1e-9) == pytest.approx(gdp.epsilon(1e-9, plan.mu_replace), rel=1e-12)
+    assert plan.epsilon_replace(1e-9) == pytest.approx(
+        gdp.epsilon(1e-9, plan.mu_replace), rel=1e-12
+    )
 
 
 def test_light_rates_keep_their_accuracy_over_many_steps():
@@ -127,7 +127,6 @@ def test_light_rates_keep_their_accuracy_over_many_steps():
     # At such rates the composition is Gaussian, mu = rate sqrt(T (e^{mu^2} - 1)), to ~1%.
     limit = rate * math.sqrt(times * math.expm1(mu**2))
     assert plan.epsilon(1e-5) == pytest.approx(gdp.epsilon(1e-5, limit), rel=0.02)
-    assert ndtr(0.0) == 0.5
 
 
 def test_dp_accounting_is_imported_only_for_sampled_plans():

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two splits that published figures refer to: by rating, and held-out users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.data.block import UserBlock
+from tacit.data.ratings import Ratings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+def by_rating(
+    table: pa.Table, fractions: Sequence[float] = (0.8, 0.1, 0.1), *, seed: int = 0
+) -> tuple[pa.Table, ...]:
+    """Split the rows of a table, each by its own coin, before they are read.
+
+    A row goes to the part in whose share of [0, 1) its number of `default_rng(seed).random` falls,
+    in the order of the table. Read each part with the same `items=`, so that items have the same
+    numbers in all parts; `same_users` does that for users.
+    """
+    if len(fractions) < 2 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-9:
+        raise ValueError("fractions must be two or more positive numbers that add up to 1")
+    coins = np.random.default_rng(seed).random(table.num_rows)
+    part = np.searchsorted(np.cumsum(fractions)[:-1], coins, side="right")
+    return tuple(table.filter(part == n) for n in range(len(fractions)))
+
+
+def same_users(part: Ratings, whole: Ratings) -> Ratings:
+    """The rows of `part` under the user numbers of `whole`; users without rows get an empty one."""
+    if list(part.catalogue.ids) != list(whole.catalogue.ids):
+        raise ValueError("the two have different catalogues: read both with the same items=")
+    found: dict[object, int] = {user: n for n, user in enumerate(part.user_ids.tolist())}
+    rows = np.array([found.pop(user, -1) for user in whole.user_ids.tolist()])
+    if found:
+        raise ValueError("some users of the part are not among the users of the whole")
+    return Ratings(_rows(part.block, rows), whole.user_ids, whole.catalogue, whole.scale)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class HeldOutUsers:
+    """`train` has none of the held-out users; `history` and `target` have the same ones."""
+
+    train: Ratings
+    history: Ratings
+    target: Ratings
+
+
+def held_out_users(
+    ratings: Ratings, users: int = 1000, *, history: float = 0.8, seed: int = 0
+) -> HeldOutUsers:
+    """Leave out whole users, and of each of them some items to be recommended.
+
+    The users are the first of `default_rng(seed).permutation(n_users)`. Of each, in increasing
+    order, the first `int(history * n)` of a `default_rng(seed + 1)` permutation of the n items are
+    the history and the rest is the target.
+    """
+    if not 0 < users < ratings.n_users or not 0 < history < 1:
+        raise ValueError("users must be fewer than there are, and history between 0 and 1")
+    chosen = np.sort(np.random.default_rng(seed).permutation(ratings.n_users)[:users])
+    block = _rows(ratings.block, chosen)
+    rng = np.random.default_rng(seed + 1)
+    known = np.zeros(len(block.items), bool)
+    for start, stop in zip(block.indptr[:-1], block.indptr[1:], strict=True):
+        order = rng.permutation(stop - start)
+        known[start + order[: int(history * (stop - start))]] = True
+    others = np.setdiff1d(np.arange(ratings.n_users), chosen)
+
+    def part(users: NDArray[np.int64], rows: UserBlock) -> Ratings:
+        return Ratings(rows, ratings.user_ids[users], ratings.catalogue, ratings.scale)
+
+    return HeldOutUsers(
+        train=part(others, _rows(ratings.block, others)),
+        history=part(chosen, _where(block, known)),
+        target=part(chosen, _where(block, ~known)),
+    )
+
+
+def _rows(block: UserBlock, users: NDArray[np.int64]) -> UserBlock:
+    """The rows of these users in this order; -1 is a user without ratings."""
+    counts = np.where(users < 0, 0, np.diff(block.indptr)[users])
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    shift = np.repeat(block.indptr[users] - indptr[:-1], counts)
+    source = np.arange(indptr[-1]) + shift
+    return UserBlock(indptr, block.items[source], block.values[source], block.n_items)
+
+
+def _where(block: UserBlock, kept: NDArray[np.bool_]) -> UserBlock:
+    """The ratings marked, of the same users."""
+    before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    return UserBlock(before[block.indptr], block.items[kept], block.values[kept], block.n_items)
