@@ -125,7 +125,9 @@ def main() -> int:
         caught, by = verdict(mutant)
         survivors += not caught
         outcome = f"caught by {by}" if caught else "SURVIVED"
-        say(f"{number:3d} {mutant.file}: {mutant.what}: {outcome} ({time.perf_counter() - start:.0f} s)")
+        say(
+            f"{number:3d} {mutant.file}: {mutant.what}: {outcome} ({time.perf_counter() - start:.0f} s)"
+        )
     say(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     if asked.output:
         asked.output.parent.mkdir(parents=True, exist_ok=True)

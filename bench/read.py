@@ -93,7 +93,9 @@ def child(way: str, path: str) -> None:
 
 def main(ratings: int, repeats: int) -> None:
     print(f"command: python bench/read.py --ratings {ratings} --repeats {repeats}")
-    print(f"machine: {platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}")
+    print(
+        f"machine: {platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}"
+    )
     print(", ".join(f"{name} {version(name)}" for name in ("duckdb", "pyarrow", "numpy", "pandas")))
     print(f"rows: {ratings:,}; users: {USERS:,}; items: {ITEMS:,}; best of {repeats}")
     empty = measured("nothing", "-")["peak"]

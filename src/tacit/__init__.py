@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recommenders whose item factors do not give away any one user.
 
-    ratings = tacit.read("ratings.parquet")
-    fit = tacit.fit(ratings, epsilon=1.0)
-    fit.model.save("model/")
-    print(fit.statement)
-    tacit.load("model/").recommend({"Toy Story (1995)": 5.0}, n=10)
+ratings = tacit.read("ratings.parquet")
+fit = tacit.fit(ratings, epsilon=1.0)
+fit.model.save("model/")
+print(fit.statement)
+tacit.load("model/").recommend({"Toy Story (1995)": 5.0}, n=10)
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tacit.accounting.statement import PrivacyStatement
     from tacit.data.errors import DataError
     from tacit.data.read import read
-    from tacit.training import fit
     from tacit.mechanisms.ledger import BudgetError
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
 _HOME = {

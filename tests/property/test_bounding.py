@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import kernels
-from tacit.bounding import centring, clipping, grid, item_limit, weights
+from tacit.bounding import clipping, grid, item_limit, weights
 from tacit.data.block import UserBlock
+from tacit.folding import Centring
 from tacit.kernels.reference import sums as twins
 
 N_ITEMS = 40
@@ -152,10 +153,9 @@ def limits(block: UserBlock, most: int, seed: int) -> tuple[UserBlock, UserBlock
 
 def outputs(block: UserBlock) -> list[tuple]:
     """All that the bounding functions say about each user of a block."""
-    counts, offsets = noisy_counts(3), noisy_counts(4).astype(np.float32)
+    counts, offsets = noisy_counts(3), noisy_counts(4)
     per_rating = (
-        centring.centre(block, offsets=offsets, prior=0.25, strength=2.0),
-        centring.centre(block),
+        Centring(offsets, mean_ridge=2.0).targets(block),
         clipping.clip_values(block.values, 0.5),
         clipping.clip_rows(block.values, block.indptr, 0.5),
         weights.uniform(block),

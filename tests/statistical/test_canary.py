@@ -23,9 +23,9 @@ def users(rng):
     sizes = rng.integers(5, 15, N_USERS - 1)
     return UserBlock(
         indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        items=np.concatenate(
-            [np.sort(rng.permutation(N_ITEMS)[:size]) for size in sizes]
-        ).astype(np.int32),
+        items=np.concatenate([np.sort(rng.permutation(N_ITEMS)[:size]) for size in sizes]).astype(
+            np.int32
+        ),
         values=rng.integers(1, 6, sizes.sum()).astype(np.float32),
         n_items=N_ITEMS,
     )

@@ -52,7 +52,9 @@ def demo(
         bar = "█" * round(4 + 36 * (error - best) / (worst - best))
         table.add_row(name, f"{error:.4f}", bar, f"{seconds[name]:.2f}")
     console.print(table)
-    console.print("[dim]Errors are computed on the made-up ratings themselves: no statement covers them.[/dim]\n")
+    console.print(
+        "[dim]Errors are computed on the made-up ratings themselves: no statement covers them.[/dim]\n"
+    )
     _show_recommendation(models["1"])
     console.print(str(models["1"].statement), markup=False, highlight=False, soft_wrap=True)
 
@@ -60,9 +62,7 @@ def demo(
 def _hold_out(ratings: Ratings, rng: np.random.Generator) -> tuple[Ratings, UserBlock]:
     """A tenth of the ratings apart, at random."""
     chosen = rng.random(len(ratings.block.items)) < 0.1
-    train = Ratings(
-        ratings.block.keep(~chosen), ratings.user_ids, ratings.catalogue, ratings.scale
-    )
+    train = Ratings(ratings.block.keep(~chosen), ratings.user_ids, ratings.catalogue, ratings.scale)
     return train, ratings.block.keep(chosen)
 
 

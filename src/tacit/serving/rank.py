@@ -33,9 +33,7 @@ def scores(fold_in: FoldIn, known: KnownRatings) -> NDArray[np.float64]:
     return fold_in.item_factors @ factor + fold_in.centring.offsets + mean
 
 
-def best(
-    scores: NDArray[np.float64], n: int, *, leave_out: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def best(scores: NDArray[np.float64], n: int, *, leave_out: NDArray[np.int32]) -> NDArray[np.int64]:
     """Positions of the n highest scores, best first; equal scores in catalogue order."""
     eligible = scores.copy()
     eligible[leave_out] = -np.inf

@@ -28,7 +28,9 @@ def test_the_plan_can_be_spent_to_the_last_release_and_no_further():
 
 
 def test_a_name_that_is_not_planned_is_refused_and_the_planned_ones_are_named():
-    with pytest.raises(BudgetError, match=r"'mean' is not planned \(planned: items.count, items.sum"):
+    with pytest.raises(
+        BudgetError, match=r"'mean' is not planned \(planned: items.count, items.sum"
+    ):
         Ledger(PLAN).charge([replace(COUNT, name="mean")])
 
 
