@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,6 +28,20 @@ def test_squares_of_mu_add_up():
     plan = Plan((Release("a", 3.0, 2.0, 4), Release("b", 1.0, 0.5)))
     assert plan.mu == pytest.approx(math.sqrt(4 * 1.5**2 + 2.0**2), rel=1e-15)
     assert plan.epsilon(1e-5) == pytest.approx(gdp.epsilon(1e-5, plan.mu), rel=1e-12)
+
+
+@given(
+    st.lists(st.tuples(st.floats(1e-3, 1e3), st.integers(1, 999)), min_size=1, max_size=9),
+    st.floats(1e-12, 0.1),
+)
+def test_composed_epsilon_holds_in_exact_arithmetic(rows, delta):
+    plan = Plan(tuple(Release(str(i), 1.0, std, times) for i, (std, times) in enumerate(rows)))
+    epsilon = plan.epsilon(delta)
+    with mp.workdps(60):
+        mu = mp.sqrt(sum(times / mp.mpf(std) ** 2 for std, times in rows))
+        a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+        exact = (mp.erfc(a / mp.sqrt(2)) - mp.exp(epsilon) * mp.erfc(b / mp.sqrt(2))) / 2
+        assert exact <= delta
 
 
 def test_replacing_costs_root_2_on_cones_and_2_elsewhere():
@@ -60,7 +75,9 @@ def replaced_distance(parameters, a, b, items, rank):
     return a * np.sum((gram[0] - gram[1]) ** 2) + b * np.sum((rhs[0] - rhs[1]) ** 2)
 
 
-@pytest.mark.parametrize(("a", "b"), [*[(a, b) for a, b, _, _ in LEMMA_J], (0.3, 0.05), (1, 2)])
+@pytest.mark.parametrize(
+    ("a", "b"), [*[(a, b) for a, b, _, _ in LEMMA_J], (0.3, 0.05), (1, 2), (1, 2.5)]
+)
 def test_no_pair_of_users_exceeds_lemma_j_and_some_pair_attains_it(a, b, rng):
     items, rank = 2, 2
     best = 0.0
