@@ -53,9 +53,10 @@ def encode(
 
 def _repeated(staging: Staging, picks: Picks) -> str:
     """Where the first row is that repeats an earlier pair."""
+    nth = "row_number() OVER (PARTITION BY users.n, items.n ORDER BY ratings.rowid)"
     row = staging.value(
-        "SELECT min(place) FROM (SELECT ratings.rowid AS place, row_number() OVER "
-        f"(PARTITION BY users.n, items.n ORDER BY ratings.rowid) AS nth FROM {_ENCODED}) WHERE nth = 2"
+        f"SELECT min(place) FROM (SELECT ratings.rowid AS place, {nth} AS nth FROM {_ENCODED}) "
+        "WHERE nth = 2"
     )
     return (
         f"columns {picks['user']!r} and {picks['item']!r}: row {row + 1} repeats the user and item "

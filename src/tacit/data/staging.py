@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: S608 (SQL here is made of names and numbers of this package, never of values)
-"""A private scratch database on disk, in which all the heavy work is done."""
+"""A private scratch database, in which all the heavy work is done."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ _HINTS = {
 
 
 class Staging:
-    """DuckDB in a folder of its own, closed to other users and deleted at the end."""
+    """DuckDB in memory; what does not fit spills to a folder that only this user can open.
+
+    The folder is deleted at the end, whatever happens in between.
+    """
 
     def __init__(self) -> None:
         self._exits = ExitStack()
@@ -81,7 +84,7 @@ class Staging:
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
         }
-        self._connection = duckdb.connect(folder / "rows.duckdb", config=config)
+        self._connection = duckdb.connect(config=config)
         self._exits.callback(self._connection.close)
         return self
 

@@ -285,12 +285,26 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_rows_beyond_the_memory_limit_spill_to_disk(monkeypatch):
+    monkeypatch.setattr("tacit.data.staging.MEMORY", "24MB")
+    n = np.random.default_rng(0).permutation(1_000_000)
+    table = pa.table({"user": n // 100, "item": n % 100, "rating": n % 5 + 1.0})
+    block = read(table).block
+    assert np.array_equal(block.items, np.arange(1_000_000) % 100)
+    assert np.array_equal(block.values, np.arange(1_000_000) % 5 + 1)
+
+
 def test_frame_libraries_are_not_needed(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text(lines(","))
     program = (
-        "import sys; sys.modules.update(pandas=None, polars=None); "
-        f"from tacit.data.read import read; print(read({str(path)!r}, items=['a', 'b', 'c']))"
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name.partition('.')[0] in ('pandas', 'polars'):\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        f"from tacit.data.read import read\nprint(read({str(path)!r}, items=['a', 'b', 'c']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
