@@ -48,7 +48,7 @@ def snap(
 
     Guarantee:
         For every row sum(q^2) <= limit^2 in exact integers, for any input: NaN counts as 0,
-        infinite and huge values as the limit; local. Proof: proofs/grid.md.
+        infinite and huge values as the limit; local. Why: `tacit.kernels.reference.sums.snap_rows`.
     """
     return snap_rows(values, indptr, step, limit)
 
