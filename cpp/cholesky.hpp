@@ -18,97 +18,118 @@ struct System {
   bool exact;       // false once a pivot came out below half of that
 };
 
-// R of block k on the diagonal, its reciprocal pivots, and the same steps on the right-hand side.
-template <int Users>
-void factor_diagonal(System* systems, std::ptrdiff_t k, std::ptrdiff_t size,
-                     float (&scales)[kTogether][kBlock]) {
-  float* block[Users];
-  float* right[Users];
+// One diagonal block and what later steps need of its factor R.
+struct alignas(64) Diagonal {
+  float row[kBlock][kBlock];  // R, its lower triangle being left over from the elimination
+  float scale[kBlock];        // reciprocal pivots
+};
+
+// Row J of R for every user.
+template <int Users, std::size_t J, std::size_t... Before>
+TACIT_INLINE void factor_row(System* systems, Diagonal* diagonals,
+                             std::index_sequence<Before...>) {
+  Lanes row[Users][kParts];
   for (int u = 0; u < Users; ++u) {
-    block[u] = systems[u].matrix + k * kBlock * (size + 1);
-    right[u] = systems[u].right + k * kBlock;
-  }
-  for (std::ptrdiff_t j = 0; j < kBlock; ++j) {
-    Lanes row[Users][kParts];
-    float value[Users];
-    for (int u = 0; u < Users; ++u) {
-      for (int part = 0; part < kParts; ++part)
-        row[u][part] = load(block[u] + j * size + part * kLanes);
-      value[u] = right[u][j];
-    }
-    for (std::ptrdiff_t i = 0; i < j; ++i)
-      for (int u = 0; u < Users; ++u) {
-        const float factor = block[u][i * size + j];
-        for (int part = 0; part < kParts; ++part)
-          row[u][part] = less_product(splat(factor), load(block[u] + i * size + part * kLanes),
-                                      row[u][part]);
-        value[u] = less_product(factor, right[u][i], value[u]);
-      }
-    for (int u = 0; u < Users; ++u) {
-      for (int part = 0; part < kParts; ++part)
-        store(block[u] + j * size + part * kLanes, row[u][part]);
-      float pivot = block[u][j * size + j];
-      if (!(pivot >= 0.5f * systems[u].floor)) {
-        pivot = systems[u].floor;
-        systems[u].exact = false;
-      }
-      const float scale = 1.0f / __builtin_sqrtf(pivot);
-      scales[u][j] = scale;
-      right[u][j] = value[u] * scale;
-      for (int part = 0; part < kParts; ++part)
-        store(block[u] + j * size + part * kLanes, row[u][part] * splat(scale));
+    const auto& above = diagonals[u].row;
+    for (int part = 0; part < kParts; ++part) {
+      Lanes sum = load(above[J] + part * kLanes);
+      ((sum = less_product(splat(above[Before][J]), load(above[Before] + part * kLanes), sum)), ...);
+      row[u][part] = sum;
     }
   }
+  for (int u = 0; u < Users; ++u) {
+    float pivot = row[u][J / kLanes][J % kLanes];
+    if (!(pivot >= 0.5f * systems[u].floor)) {
+      pivot = systems[u].floor;
+      systems[u].exact = false;
+    }
+    const float scale = 1.0f / __builtin_sqrtf(pivot);
+    diagonals[u].scale[J] = scale;
+    for (int part = 0; part < kParts; ++part)
+      store(diagonals[u].row[J] + part * kLanes, row[u][part] * splat(scale));
+  }
+}
+
+template <int Users, std::size_t... J>
+TACIT_INLINE void factor_rows(System* systems, Diagonal* diagonals, std::index_sequence<J...>) {
+  (factor_row<Users, J>(systems, diagonals, std::make_index_sequence<J>{}), ...);
+}
+
+template <int Users>
+void factor_diagonal(System* systems, std::ptrdiff_t k, std::ptrdiff_t size, Diagonal* diagonals) {
+  for (int u = 0; u < Users; ++u) {
+    const float* block = systems[u].matrix + k * kBlock * (size + 1);
+    for (int i = 0; i < kBlock; ++i)
+      for (int part = 0; part < kParts; ++part)
+        store(diagonals[u].row[i] + part * kLanes, load(block + i * size + part * kLanes));
+  }
+  factor_rows<Users>(systems, diagonals, std::make_index_sequence<kBlock>{});
 }
 
 // One step of x <- R^-T x for 16 rows in registers.
 template <std::size_t J, std::size_t... After>
-TACIT_INLINE void eliminate(Lanes (&x)[kBlock], const float* block, std::ptrdiff_t size,
-                            const float* scales, std::index_sequence<After...>) {
-  x[J] *= splat(scales[J]);
-  ((x[J + 1 + After] = less_product(splat(block[J * size + J + 1 + After]), x[J],
-                                    x[J + 1 + After])),
+TACIT_INLINE void eliminate(Lanes (&x)[kBlock], const Diagonal& diagonal,
+                            std::index_sequence<After...>) {
+  x[J] *= splat(diagonal.scale[J]);
+  ((x[J + 1 + After] = less_product(splat(diagonal.row[J][J + 1 + After]), x[J], x[J + 1 + After])),
    ...);
 }
 
 template <std::size_t... J>
-TACIT_INLINE void eliminate_all(Lanes (&x)[kBlock], const float* block, std::ptrdiff_t size,
-                                const float* scales, std::index_sequence<J...>) {
-  (eliminate<J>(x, block, size, scales, std::make_index_sequence<kBlock - 1 - J>{}), ...);
+TACIT_INLINE void eliminate_all(Lanes (&x)[kBlock], const Diagonal& diagonal,
+                                std::index_sequence<J...>) {
+  (eliminate<J>(x, diagonal, std::make_index_sequence<kBlock - 1 - J>{}), ...);
 }
 
-// The rows of R beside diagonal block k, and the inverse of that block, transposed.
-inline void finish_strip(const System& system, std::ptrdiff_t k, std::ptrdiff_t size,
-                         const float* scales) {
-  const float* block = system.matrix + k * kBlock * (size + 1);
+// 16 rows of one register each, in place: x <- R^-T x.
+TACIT_INLINE void eliminate_column(const float* from, float* to, std::ptrdiff_t stride,
+                                   const Diagonal& diagonal) {
   Lanes x[kBlock];
-  for (std::ptrdiff_t column = (k + 1) * kBlock; column < size; column += kLanes) {
-    float* strip = system.matrix + k * kBlock * size + column;
 #pragma GCC unroll 16
-    for (int i = 0; i < kBlock; ++i) x[i] = load(strip + i * size);
-    eliminate_all(x, block, size, scales, std::make_index_sequence<kBlock>{});
+  for (int i = 0; i < kBlock; ++i) x[i] = load(from + i * stride);
+  eliminate_all(x, diagonal, std::make_index_sequence<kBlock>{});
 #pragma GCC unroll 16
-    for (int i = 0; i < kBlock; ++i) store(strip + i * size, x[i]);
-  }
+  for (int i = 0; i < kBlock; ++i) store(to + i * stride, x[i]);
+}
+
+// The rows of R beside diagonal block k, the inverse of that block, transposed, and with it the
+// right-hand side.
+inline void finish_strip(const System& system, std::ptrdiff_t k, std::ptrdiff_t size,
+                         const Diagonal& diagonal) {
+  float* strip = system.matrix + k * kBlock * size;
+  for (std::ptrdiff_t column = (k + 1) * kBlock; column < size; column += kLanes)
+    eliminate_column(strip + column, strip + column, size, diagonal);
   static constexpr auto identity = [] {
-    struct { alignas(64) float entry[kBlock][kBlock] = {}; } unit;
-    for (int i = 0; i < kBlock; ++i) unit.entry[i][i] = 1.0f;
+    struct {
+      alignas(64) float entry[kBlock * kBlock] = {};
+    } unit;
+    for (int i = 0; i < kBlock; ++i) unit.entry[i * (kBlock + 1)] = 1.0f;
     return unit;
   }();
   float* inverse = system.inverses + k * kBlock * kBlock;
-  for (std::ptrdiff_t column = 0; column < kBlock; column += kLanes) {
+  for (std::ptrdiff_t column = 0; column < kBlock; column += kLanes)
+    eliminate_column(identity.entry + column, inverse + column, kBlock, diagonal);
+
+  float* right = system.right + k * kBlock;
+  Lanes known[kParts];
+  for (int part = 0; part < kParts; ++part) known[part] = load(right + part * kLanes);
+  for (std::ptrdiff_t i = 0; i < kBlock; i += kLanes) {
+    Lanes sums[kLanes];
 #pragma GCC unroll 16
-    for (int i = 0; i < kBlock; ++i) x[i] = load(identity.entry[i] + column);
-    eliminate_all(x, block, size, scales, std::make_index_sequence<kBlock>{});
-#pragma GCC unroll 16
-    for (int i = 0; i < kBlock; ++i) store(inverse + i * kBlock + column, x[i]);
+    for (int row = 0; row < kLanes; ++row) {
+      const float* entries = inverse + (i + row) * kBlock;
+      sums[row] = load(entries) * known[0];
+      for (int part = 1; part < kParts; ++part)
+        sums[row] = add_product(load(entries + part * kLanes), known[part], sums[row]);
+    }
+    store(right + i, sum_each(sums));
   }
 }
 
 // What the finished rows of R take from strip k of the matrix and of the right-hand side.
 inline void update_strip(const System& system, std::ptrdiff_t k, std::ptrdiff_t size) {
   const std::ptrdiff_t done = k * kBlock;
-  gram_strip<Put::subtract>(k, done, system.matrix, size, size, system.matrix, size);
+  gram_strip<Put::subtract>(k, done, system.matrix, size, system.matrix);
   for (std::ptrdiff_t column = done; column < done + kBlock; column += kLanes) {
     Lanes sums[4] = {};
     for (std::ptrdiff_t p = 0; p < done; p += 4)
@@ -148,13 +169,13 @@ inline void substitute_back(const System& system, std::ptrdiff_t k, std::ptrdiff
 
 template <int Users>
 void solve_together(System* systems, std::ptrdiff_t size) {
-  float scales[kTogether][kBlock];
+  Diagonal diagonals[Users];
   const std::ptrdiff_t blocks = size / kBlock;
   for (std::ptrdiff_t k = 0; k < blocks; ++k) {
     if (k > 0)
       for (int u = 0; u < Users; ++u) update_strip(systems[u], k, size);
-    factor_diagonal<Users>(systems, k, size, scales);
-    for (int u = 0; u < Users; ++u) finish_strip(systems[u], k, size, scales[u]);
+    factor_diagonal<Users>(systems, k, size, diagonals);
+    for (int u = 0; u < Users; ++u) finish_strip(systems[u], k, size, diagonals[u]);
   }
   for (std::ptrdiff_t k = blocks - 1; k >= 0; --k)
     for (int u = 0; u < Users; ++u) substitute_back(systems[u], k, size);

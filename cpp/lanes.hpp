@@ -35,9 +35,14 @@ TACIT_INLINE void store(float* to, Lanes lanes) { __builtin_memcpy(to, &lanes, s
 // The first `count` floats and zeros after them; reads nothing beyond.
 TACIT_INLINE Lanes load_some(const float* from, std::ptrdiff_t count) {
   if (count >= kLanes) return load(from);
+  if (count <= 0) return Lanes{};
+#if defined(TACIT_ISA_avx512)
+  return (Lanes)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), from);
+#else
   Lanes lanes{};
-  if (count > 0) __builtin_memcpy(&lanes, from, static_cast<std::size_t>(count) * sizeof(float));
+  for (int lane = 0; lane < count; ++lane) lanes[lane] = from[lane];
   return lanes;
+#endif
 }
 
 // Fused multiply-adds are written out, so that the compiler has no choice to make that could
@@ -46,7 +51,7 @@ TACIT_INLINE Lanes load_some(const float* from, std::ptrdiff_t count) {
 TACIT_INLINE Lanes splat(float x) { return (Lanes)_mm512_set1_ps(x); }
 TACIT_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm512_fmadd_ps(a, b, c); }
 TACIT_INLINE Lanes less_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm512_fnmadd_ps(a, b, c); }
-TACIT_INLINE Lanes root(Lanes a) { return (Lanes)_mm512_sqrt_ps(a); }
+TACIT_INLINE Lanes root(Lanes a) { return (Lanes)_mm512_maskz_sqrt_ps(0xffff, a); }
 #elif defined(TACIT_ISA_avx2)
 TACIT_INLINE Lanes splat(float x) { return (Lanes)_mm256_set1_ps(x); }
 TACIT_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm256_fmadd_ps(a, b, c); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "solve.hpp"
 
-#include <cfloat>
 #include <cstring>
 #include <new>
 
@@ -69,9 +68,9 @@ class Solver {
 
   const float* factor(std::int64_t rating) const { return job_.factors + job_.items[rating] * rank_; }
 
-  void prefetch(std::int64_t rating, std::int64_t column, int registers) const {
+  void prefetch(std::int64_t rating, std::int64_t column, std::int64_t width) const {
     const float* row = factor(rating) + column;
-    for (int j = 0; j < registers * kLanes; j += 16) __builtin_prefetch(row + j);
+    for (std::int64_t j = 0; j < width; j += 16) __builtin_prefetch(row + j);
   }
 
   const UserSolve& job_;
@@ -214,7 +213,7 @@ void Solver::gather_columns(std::int64_t first, std::int64_t count, std::int64_t
 #pragma GCC unroll 8
   for (int j = 0; j < Wide; ++j) sums[j] = load(right + column + j * kLanes);
   for (std::int64_t p = 0; p < count; ++p) {
-    if (p + kAhead < count) prefetch(first + p + kAhead, column, Wide);
+    if (p + kAhead < count) prefetch(first + p + kAhead, column, Wide * kLanes);
     const float* row = factor(first + p) + column;
     float* to = rows_ + p * full_ + column;
     const Lanes weight = splat(roots_[p]), amount = splat(amounts_[p]);
@@ -256,6 +255,7 @@ void Solver::gather_transposed(std::int64_t first, std::int64_t count, std::int6
       // Padding repeats the first rating: its root of zero wipes it out.
       const std::int64_t rating = p + i < count ? first + p + i : first;
       row[i] = factor(rating) + column;
+      if (p + i + kLanes < count) prefetch(rating + kLanes, column, width);
     }
     for (std::int64_t j = 0; j < width; j += kLanes) {
       Lanes square[kLanes];
@@ -279,9 +279,13 @@ void Solver::finish(std::int64_t user, std::int64_t size, System& system, const 
   } else {
     std::memcpy(out, system.right, static_cast<std::size_t>(rank_) * sizeof(float));
   }
-  bool finite = true;
-  for (std::int64_t i = 0; i < rank_; ++i) finite &= __builtin_fabsf(out[i]) <= FLT_MAX;
-  if (!system.exact || !finite) solve_in_double(job_, user, doubles_);
+  // Zero times anything finite is zero, times anything else it is not a number.
+  Lanes zeros{};
+  for (std::int64_t i = 0; i < rank_; i += kLanes)
+    zeros = add_product(load_some(out + i, rank_ - i), Lanes{}, zeros);
+  float zero = 0.0f;
+  for (int lane = 0; lane < kLanes; ++lane) zero += zeros[lane];
+  if (!system.exact || zero != 0.0f) solve_in_double(job_, user, doubles_);
 }
 
 // out = sum of amounts times factors.

@@ -21,11 +21,10 @@ constexpr int kTileRows = 4, kTileWide = 2;
 
 enum class Put { replace, add, subtract };
 
-// out[i][j] (=, +=, -=) sum_p x[p][i] y[p][j]; all three have the same distance between rows or
-// their own. The sum runs over p in order.
+// out[i][j] (=, +=, -=) sum_p x[p][i] y[p][j], in the order of p; all rows are `stride` apart.
 template <int Rows, int Wide, Put How>
 TACIT_INLINE void tile(std::ptrdiff_t depth, const float* x, const float* y, std::ptrdiff_t stride,
-                       float* out, std::ptrdiff_t out_stride) {
+                       float* out) {
   Lanes sum[Rows][Wide] = {};
   for (std::ptrdiff_t p = 0; p < depth; ++p, x += stride, y += stride) {
     Lanes right[Wide];
@@ -42,7 +41,7 @@ TACIT_INLINE void tile(std::ptrdiff_t depth, const float* x, const float* y, std
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 8
     for (int j = 0; j < Wide; ++j) {
-      float* to = out + i * out_stride + j * kLanes;
+      float* to = out + i * stride + j * kLanes;
       if constexpr (How == Put::replace) store(to, sum[i][j]);
       if constexpr (How == Put::add) store(to, load(to) + sum[i][j]);
       if constexpr (How == Put::subtract) store(to, load(to) - sum[i][j]);
@@ -52,22 +51,22 @@ TACIT_INLINE void tile(std::ptrdiff_t depth, const float* x, const float* y, std
 
 // Rows 16 k to 16 k + 15 of X^T X from the diagonal block to the right end, X being depth x size.
 template <Put How>
-void gram_strip(std::ptrdiff_t k, std::ptrdiff_t depth, const float* x, std::ptrdiff_t stride,
-                std::ptrdiff_t size, float* out, std::ptrdiff_t out_stride) {
+void gram_strip(std::ptrdiff_t k, std::ptrdiff_t depth, const float* x, std::ptrdiff_t size,
+                float* out) {
   for (std::ptrdiff_t i = k * kBlock; i < (k + 1) * kBlock; i += kTileRows) {
-    float* row = out + i * out_stride;
+    float* row = out + i * size;
     std::ptrdiff_t j = k * kBlock;
     while (j < size) {
       const std::ptrdiff_t left = (size - j) / kLanes;
       // Four go as two and two: a single register's width cannot hide the latency of its sums.
       if (kTileWide >= 3 && left >= 3 && left != 4) {
-        tile<kTileRows, 3, How>(depth, x + i, x + j, stride, row + j, out_stride);
+        tile<kTileRows, 3, How>(depth, x + i, x + j, size, row + j);
         j += 3 * kLanes;
       } else if (left >= 2) {
-        tile<kTileRows, 2, How>(depth, x + i, x + j, stride, row + j, out_stride);
+        tile<kTileRows, 2, How>(depth, x + i, x + j, size, row + j);
         j += 2 * kLanes;
       } else {
-        tile<kTileRows, 1, How>(depth, x + i, x + j, stride, row + j, out_stride);
+        tile<kTileRows, 1, How>(depth, x + i, x + j, size, row + j);
         j += kLanes;
       }
     }
@@ -77,8 +76,7 @@ void gram_strip(std::ptrdiff_t k, std::ptrdiff_t depth, const float* x, std::ptr
 // The upper triangle, in blocks, of X^T X.
 template <Put How>
 void gram(std::ptrdiff_t depth, const float* x, std::ptrdiff_t size, float* out) {
-  for (std::ptrdiff_t k = 0; k < size / kBlock; ++k)
-    gram_strip<How>(k, depth, x, size, size, out, size);
+  for (std::ptrdiff_t k = 0; k < size / kBlock; ++k) gram_strip<How>(k, depth, x, size, out);
 }
 
 }  // namespace tacit::TACIT_ISA
