@@ -15,14 +15,15 @@ _SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TA
 
 def describe(threads: int) -> str:
     """Processor, its flags that matter, memory, versions, settings and the threads used."""
+    name = _processor("model name") or platform.processor() or platform.machine()
     flags = _processor("flags").split()
+    system = f"{platform.system()} {platform.machine()}"
     settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
     return "\n".join(
         [
-            f"machine    {_processor('model name') or platform.processor() or platform.machine()}, "
-            f"{os.cpu_count()} cores, {_memory_gib():.0f} GiB",
+            f"machine    {name}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB",
             f"flags      {' '.join(f for f in _FLAGS if f in flags) or 'unknown'}",
-            f"system     {platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            f"system     {system}, Python {platform.python_version()}",
             f"libraries  {', '.join(_versions())}",
             f"settings   {', '.join(settings) or 'none'}",
             f"threads    {threads}",

@@ -39,8 +39,10 @@ MUTANTS: list[Mutant] = []
 # that is installed.
 PLUGIN = """
 import os, sys
-sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__.lower()
-                    and "Editable" not in type(f).__name__ and "ScikitBuild" not in type(f).__name__]
+def redirects(finder):
+    kind = type(finder)
+    return "editable" in f"{kind.__module__} {kind.__name__}".lower() or "ScikitBuild" in kind.__name__
+sys.meta_path[:] = [finder for finder in sys.meta_path if not redirects(finder)]
 for name in [n for n in sys.modules if n == "tacit" or n.startswith("tacit.")]:
     del sys.modules[name]
 sys.path.insert(0, os.environ["TACIT_MUTANT"])
@@ -125,9 +127,8 @@ def main() -> int:
         caught, by = verdict(mutant)
         survivors += not caught
         outcome = f"caught by {by}" if caught else "SURVIVED"
-        say(
-            f"{number:3d} {mutant.file}: {mutant.what}: {outcome} ({time.perf_counter() - start:.0f} s)"
-        )
+        seconds = time.perf_counter() - start
+        say(f"{number:3d} {mutant.file}: {mutant.what}: {outcome} ({seconds:.0f} s)")
     say(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     if asked.output:
         asked.output.parent.mkdir(parents=True, exist_ok=True)

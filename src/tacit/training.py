@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,41 @@ class Fit:
         return self.model.statement
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the whole training may cost."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(
+                f"epsilon must be above 0, got {self.epsilon}; usual values are 0.5 to 20, "
+                "math.inf trains without privacy"
+            )
+        if not 0 < self.delta < 1:
+            raise ValueError(
+                f"delta must be between 0 and 1, got {self.delta}; leave it out for a sound default"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Execution:
+    """How a training is carried out; none of it changes what is planned.
+
+    source: of the noise; a seeded one taints the statement.
+    threads: all cores if none is given.
+    journal: a file to which every spend is appended before it happens.
+    progress: told the name of each release when it is done.
+    """
+
+    source: NoiseSource = field(default_factory=NoiseSource)
+    threads: int | None = None
+    journal: Path | None = None
+    progress: Callable[[str], None] = lambda _: None
+
+
 def fit(
     ratings: Ratings,
     solver: Solver | None = None,
@@ -73,77 +108,32 @@ def fit(
     Raises:
         ValueError: a parameter is out of range; nothing was spent.
     """
-    return train(
-        ratings,
-        solver or ItemOffsets(),
-        epsilon=epsilon,
-        delta=default_delta(ratings.n_users) if delta is None else delta,
-        source=NoiseSource(),
-        threads=threads,
-        journal=journal,
-    )
-
-
-def calibrated_plan(
-    solver: Solver, *, n_users: int, n_items: int, scale: tuple[float, float], budget: Budget
-) -> tuple[Public, Plan]:
-    """The solver's plan with its noise, from public facts alone."""
-    mu = math.inf if math.isinf(budget.epsilon) else gdp.mu(budget.epsilon, budget.delta)
-    public = Public(n_users=n_users, n_items=n_items, low=scale[0], high=scale[1], mu=mu)
-    plan = calibrate(
-        solver.plan(public), budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR
-    )
-    return public, plan
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What the whole training may cost."""
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(
-                f"epsilon must be above 0, got {self.epsilon}; usual values are 0.5 to 20, "
-                "math.inf trains without privacy"
-            )
-        if not 0 < self.delta < 1:
-            raise ValueError(
-                f"delta must be between 0 and 1, got {self.delta}; leave it out for a sound default"
-            )
-
-
-def train(
-    ratings: Ratings,
-    solver: Solver,
-    *,
-    epsilon: float,
-    delta: float,
-    source: NoiseSource,
-    threads: int | None = None,
-    journal: Path | None = None,
-    progress: Callable[[str], None] = lambda _: None,
-) -> Fit:
-    """`fit` with the noise source and progress in the caller's hands; a seeded source taints."""
-    budget = Budget(epsilon, delta)
-    if delta > 1 / ratings.n_users:
+    budget = Budget(epsilon, default_delta(ratings.n_users) if delta is None else delta)
+    if budget.delta > 1 / ratings.n_users:
         warnings.warn(
-            f"delta={delta:g} is above 1/n with n = {ratings.n_users} users: such a delta allows "
-            "publishing one user's whole row; use a smaller one",
-            stacklevel=3,
+            f"delta={budget.delta:g} is above 1/n with n = {ratings.n_users} users: such a delta "
+            "allows publishing one user's whole row; use a smaller one",
+            stacklevel=2,
         )
+    execution = Execution(threads=threads, journal=journal)
+    return train(ratings, solver or ItemOffsets(), budget, execution)
+
+
+def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution) -> Fit:
+    """`fit` with the noise source and progress in the caller's hands."""
     scale = (ratings.scale.low, ratings.scale.high)
     public, plan = calibrated_plan(
         solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
     )
-    engine = LocalThreads(ratings.block, threads=threads)
-    curator = DataCurator(engine, public, plan, source, journal=journal, progress=progress)
+    engine = LocalThreads(ratings.block, threads=execution.threads)
+    source, journal = execution.source, execution.journal
+    curator = DataCurator(
+        engine, public, plan, source, journal=journal, progress=execution.progress
+    )
     fold_in = solver.fit(curator)
     statement = PrivacyStatement.of(
         curator.ledger.releases,
-        delta=delta,
+        delta=budget.delta,
         n_users=ratings.n_users,
         public=public_assumptions(ratings),
         not_covered=NOT_COVERED,
@@ -160,6 +150,18 @@ def train(
         titles=ratings.catalogue.titles,
     )
     return Fit(model)
+
+
+def calibrated_plan(
+    solver: Solver, *, n_users: int, n_items: int, scale: tuple[float, float], budget: Budget
+) -> tuple[Public, Plan]:
+    """The solver's plan with its noise, from public facts alone."""
+    mu = math.inf if math.isinf(budget.epsilon) else gdp.mu(budget.epsilon, budget.delta)
+    public = Public(n_users=n_users, n_items=n_items, low=scale[0], high=scale[1], mu=mu)
+    plan = calibrate(
+        solver.plan(public), budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR
+    )
+    return public, plan
 
 
 def public_assumptions(ratings: Ratings) -> tuple[str, ...]:

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from tacit.accounting.public import Public
-from tacit.accounting.release import Plan
 from tacit.audit.canary import Audit, audit
 from tacit.data.block import UserBlock
 from tacit.mechanisms import curator
 from tacit.mechanisms.gaussian import add_noise
 from tacit.solvers import SOLVERS
+
+if TYPE_CHECKING:
+    from tacit.accounting.release import Plan
 
 pytestmark = pytest.mark.statistical
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """Facts that are public by assumption, plus the asked budget; hyper-parameters may follow from them.
+    """Facts that are public by assumption, plus the asked budget.
+
+    Hyper-parameters may follow from all of them.
 
     mu: the whole budget as Gaussian-DP; infinite where nothing is private.
     """

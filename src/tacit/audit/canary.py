@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The likelihood-ratio attack: was the canary among the users?
 
-The attacker knows every other user and the canary's row, sees every answer of the curator, and adds
-up how well each one fits "with the canary" better than "without". For Gaussian noise nobody can do
-better, so what he reaches is mu itself: less, and the noise is wasted; more, and the claim is false.
+The attacker knows every other user and the canary's row, sees every answer of the curator, and
+adds up how well each one fits "with the canary" better than "without". For Gaussian noise nobody
+can do better, so what he reaches is mu itself: less, and the noise is wasted; more, and the claim
+is false.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.accounting.public import Public
 from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
 from tacit.mechanisms.curator import Curator, DataCurator
@@ -23,6 +23,7 @@ from tacit.mechanisms.entropy import NoiseSource
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
     from tacit.contributions.base import Contribution, Part
     from tacit.mechanisms.curator import NoisySums
@@ -67,7 +68,7 @@ def _score(
     public: Public,
     present: bool,  # noqa: FBT001 - private
 ) -> float:
-    """The attacker's statistic of one training: standard normal without the canary, moved by mu with her."""
+    """The attacker's statistic of one training: N(0, 1) without the canary, N(mu, 1) with her."""
     engine = LocalThreads(joined(users, canary) if present else users, threads=1)
     attacker = Attacker(DataCurator(engine, public, plan, NoiseSource()), users, canary)
     solver.fit(attacker)
@@ -97,7 +98,7 @@ class Attacker:
 
 
 def norm_weights(part: Part) -> NDArray[np.float64]:
-    """What each entry counts in the part's squared norm: twice off the diagonal of a symmetric one."""
+    """What each entry counts in the squared norm: twice off the diagonal of a symmetric part."""
     if not part.symmetric:
         return np.ones(part.shape[-1:])
     rank = math.isqrt(2 * part.shape[-1])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Holds raw data and answers sums over all users; exact, so every engine gives the same ones."""
+    """Holds raw data and answers sums over all users: exact ones, the same from every engine."""
 
     @property
     def n_users(self) -> int:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from tacit.accounting.release import Release
 from tacit.mechanisms.gaussian import LARGEST_STD, SMALLEST_STD, add_noise
 from tacit.mechanisms.ledger import Ledger
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
@@ -27,7 +28,7 @@ NoisySums = dict[str, "NDArray[np.float64]"]
 
 
 class Curator(Protocol):
-    """All that a solver is given: public facts, the calibrated plan, and noisy sums from the plan."""
+    """All that a solver is given: public facts, the calibrated plan, noisy sums from the plan."""
 
     @property
     def public(self) -> Public:
@@ -66,7 +67,7 @@ def planned_release(plan: Plan, part: Part, name: str) -> Release:
 
 
 def check_grid(part: Part, cost: Release, n_users: int) -> None:
-    """The sum with its noise stays inside int64 and inside the sampler's range, by public bounds."""
+    """By public bounds the sum with its noise fits int64, and the noise the sampler."""
     std = cost.std / part.step
     if std != 0 and not SMALLEST_STD * math.sqrt(2) <= std <= LARGEST_STD:
         raise ValueError(
@@ -108,11 +109,14 @@ class DataCurator:
         self.ledger.charge(costs)
         sums = self._engine.total(contribution)
         noisy = {
-            part.name: part.step
-            * add_noise(
-                sums[part.name], cost.std / part.step, self._source, symmetric=part.symmetric
-            )
+            part.name: self._released(sums[part.name], part, cost)
             for part, cost in zip(parts, costs, strict=True)
         }
         self._progress(release)
         return noisy
+
+    def _released(self, exact: NDArray[np.int64], part: Part, cost: Release) -> NDArray[np.float64]:
+        """The sum with its noise, in real units."""
+        std = cost.std / part.step
+        noisy = add_noise(exact, std, self._source, symmetric=part.symmetric)
+        return np.multiply(noisy, part.step, dtype=np.float64)

@@ -90,9 +90,9 @@ def test_a_clip_that_is_chosen_later_keeps_the_price():
 
 def test_what_is_not_planned_is_refused_before_data_is_read():
     the_curator = curator(plan(times=1), NoEngine())
-    with pytest.raises(BudgetError, match="'other.count' is not planned"):
+    with pytest.raises(BudgetError, match=r"'other\.count' is not planned"):
         the_curator.noisy_sum(COUNTS, "other")
-    with pytest.raises(BudgetError, match="'counts.sum' is not planned"):
+    with pytest.raises(BudgetError, match=r"'counts\.sum' is not planned"):
         the_curator.noisy_sum(ItemSums(N_ITEMS, Rows(), 1.0), "counts")
     wider = ItemCounts(N_ITEMS + 1, Rows())
     with pytest.raises(BudgetError, match="differs from its plan in size"):

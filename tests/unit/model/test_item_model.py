@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The artefact: recommends, keeps what it knows through a file, and refuses what it cannot answer."""
+"""The artefact: recommends, keeps all it knows through a file, refuses what it cannot answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shrunk offsets: nearly the truth where sums are clean, nearer to it than the raw mean where not."""
+"""Shrunk offsets: the truth where sums are clean, nearer to it than the raw mean where not."""
 
 from __future__ import annotations
 
