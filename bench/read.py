@@ -94,18 +94,14 @@ def child(way: str, path: str) -> None:
 
 def main(ratings: int, repeats: int) -> None:
     print(f"command: python bench/read.py --ratings {ratings} --repeats {repeats}")
-    print(
-        f"machine: {platform.machine()}, {os.cpu_count()} cores; Python {platform.python_version()}"
-    )
+    print(f"machine: {platform.machine()}, {os.cpu_count()} cores")
     names = ("duckdb", "pyarrow", "numpy", "pandas")
     libraries = [f"{name} {version(name)}" for name in names]
     print("versions:", ", ".join([f"Python {platform.python_version()}", *libraries]))
     print(f"rows: {ratings:,}; users: {USERS:,}; items: {ITEMS:,}; best of {repeats}")
     empty = measured("nothing", "-")["peak"]
     print(f"peak of a process that only imports the package: {empty / 2**20:,.0f} MiB\n")
-    print(
-        "| source | reader | seconds | CPU seconds | peak MiB | result MiB | beyond the result MiB |"
-    )
+    print("| source | reader | seconds | CPU seconds | peak MiB | result MiB | beyond it MiB |")
     print("|---|---|---|---|---|---|---|")
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
@@ -117,8 +113,9 @@ def main(ratings: int, repeats: int) -> None:
                 peak, size = max(run["peak"] for run in runs), runs[0]["size"]
                 beyond = peak - size
                 worst = max(worst, beyond if way == "tacit" else 0)
-                mib = " | ".join(f"{value / 2**20:,.0f}" for value in (peak, size, beyond))
-                print(f"| {name} | {way} | {seconds:.1f} | {cpu:.1f} | {mib} |", flush=True)
+                mib = [f"{value / 2**20:,.0f}" for value in (peak, size, beyond)]
+                cells = [name, way, f"{seconds:.1f}", f"{cpu:.1f}", *mib]
+                print(f"| {' | '.join(cells)} |", flush=True)
     verdict = "holds" if worst <= LIMIT else "is broken"
     print(f"\nlimit of 2 GiB beyond the result: {verdict} ({worst / 2**30:.2f} GiB at worst)")
 

@@ -117,7 +117,7 @@ def arrow_reader(relation: Any, rows: int) -> Any:
     """The rows of a relation, run as they are read; older DuckDB calls it otherwise."""
     if hasattr(relation, "to_arrow_reader"):
         return relation.to_arrow_reader(rows)
-    return relation.fetch_record_batch(rows)
+    return relation.fetch_arrow_reader(rows)
 
 
 def _open_postgresql(url: str, query: str) -> Stream:

@@ -447,7 +447,7 @@ def duckdb_file(folder):
 
 @case("refused the query (ParserException)")
 def sql_that_is_no_sql(folder, patch):
-    return duckdb_file(folder), {"query": "SELEKT * FROM r"}
+    return duckdb_file(folder), {"query": "THIS IS NO SQL"}
 
 
 @case("refused the query (ConversionException)")

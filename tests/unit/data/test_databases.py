@@ -163,7 +163,7 @@ def test_postgresql_streams_many_rows(postgresql):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELEKT 1", "refused the query"),
+        ("THIS IS NO SQL", "refused the query"),
         ("SELECT * FROM absent", "refused the query"),
         (
             "SELECT person::int AS user, thing AS item, opinion AS rating FROM ratings",
