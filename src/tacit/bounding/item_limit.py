@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.data.block import UserBlock
 from tacit.kernels import hash_rows, keep_smallest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tacit.data.block import UserBlock
 
 
 def uniform(block: UserBlock, most: int, *, seed: int) -> UserBlock:
