@@ -64,7 +64,8 @@ Out<T> fresh(std::size_t count, T*& data) {
 }
 
 template <class Real>
-Out<std::int32_t> snap_rows(In<Real> values, In<std::int64_t> indptr, double step, std::int64_t limit) {
+Out<std::int32_t> snap_rows(In<Real> values, In<std::int64_t> indptr, double step,
+                            std::int64_t limit) {
   require(limit > 0 && limit <= std::numeric_limits<std::int32_t>::max() && step > 0 &&
               std::isfinite(step),
           "step must be > 0 and limit in 1..2^31 - 1");
@@ -147,9 +148,11 @@ void gram(Table rows, In<std::int32_t> amounts, Sums out) {
   TACIT_PICK(gram)(rows.data(), amounts.data(), rows.shape(0), rank, out.data());
 }
 
-void scatter_pairs(In<std::int64_t> indptr, In<std::int32_t> items, In<std::int32_t> amounts, Sums out) {
+void scatter_pairs(In<std::int64_t> indptr, In<std::int32_t> items, In<std::int32_t> amounts,
+                   Sums out) {
   nb::gil_scoped_release released;
-  std::size_t n_items = static_cast<std::size_t>(std::sqrt(2.0 * static_cast<double>(out.shape(0))));
+  const double twice = 2.0 * static_cast<double>(out.shape(0));
+  std::size_t n_items = static_cast<std::size_t>(std::sqrt(twice));
   while (n_items * (n_items + 1) / 2 > out.shape(0)) --n_items;
   while ((n_items + 1) * (n_items + 2) / 2 <= out.shape(0)) ++n_items;
   require(n_items * (n_items + 1) / 2 == out.shape(0), "out must be the packed triangle of items");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact integer sums over users. src/tacit/kernels/reference/sums.py says what each function computes;
-// arguments are already checked (bind_sums.cpp): lengths agree, indptr ascends, items are in range.
+// Exact integer sums over users. src/tacit/kernels/reference/sums.py says what each function
+// computes; arguments are already checked (bind_sums.cpp): lengths agree, indptr ascends, items are
+// in range.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,8 @@ struct Rows {
                    double step, std::int32_t limit, std::int32_t* out);                            \
   void snap_doubles(const double* values, const std::int64_t* indptr, std::size_t users,           \
                     double step, std::int32_t limit, std::int32_t* out);                           \
-  void sum_floats(const float* values, const std::int64_t* indptr, std::size_t users, double* out); \
+  void sum_floats(const float* values, const std::int64_t* indptr, std::size_t users,              \
+                  double* out);                                                                    \
   void sum_doubles(const double* values, const std::int64_t* indptr, std::size_t users,            \
                    double* out);                                                                   \
   void hash_rows(const Rows& rows, std::uint64_t seed, std::uint64_t* out);                        \

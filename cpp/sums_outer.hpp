@@ -43,7 +43,8 @@ class Outer {
       const Lane amount = Sums::from(begin->amount);
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < vectors; ++v)
-        sums[v] = add_product<Lane>(sums[v], amount, *reinterpret_cast<const Vec*>(row + v * lanes));
+        sums[v] = add_product<Lane>(sums[v], amount,
+                                    *reinterpret_cast<const Vec*>(row + v * lanes));
     }
     Lane flat[vectors * lanes];
     std::memcpy(flat, sums, sizeof sums);

@@ -8,15 +8,15 @@
 
 namespace tacit::TACIT_ISA {
 
-// Adding and subtracting 1.5 * 2^52 rounds a number below 2^51 to the nearest integer, ties to even.
+// Adding and taking away 1.5 * 2^52 rounds a number below 2^51 to an integer, ties to even.
 inline double nearest(double x) { return (x + DoubleSums::shift) - DoubleSums::shift; }
 
 // sum(q^2) exactly: the low 31 bits and the rest of each square are added apart.
 inline __int128 norm2(const std::int32_t* q, std::size_t count) {
   std::uint64_t high = 0, low = 0;
   for (std::size_t p = 0; p < count; ++p) {
-    const std::uint64_t square =
-        static_cast<std::uint64_t>(static_cast<std::int64_t>(q[p]) * static_cast<std::int64_t>(q[p]));
+    const std::int64_t wide = q[p];
+    const std::uint64_t square = static_cast<std::uint64_t>(wide * wide);
     high += square >> 31;
     low += square & 0x7fffffffu;
   }
