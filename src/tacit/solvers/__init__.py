@@ -3,10 +3,12 @@
 
 from tacit.solvers.base import Solver
 from tacit.solvers.item_offsets import ItemOffsets
+from tacit.solvers.popularity import Popularity
 
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
     "item-offsets": ItemOffsets,
+    "popularity": Popularity,
 }
 
-__all__ = ["SOLVERS", "ItemOffsets", "Solver"]
+__all__ = ["SOLVERS", "ItemOffsets", "Popularity", "Solver"]
