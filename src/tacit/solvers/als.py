@@ -121,10 +121,9 @@ class ALS:
         n mu / sqrt(m) tells how many factors stand above the noise, and how much to shrink them.
         """
         strength = public.n_users * public.mu / math.sqrt(public.n_items)
-        rank = self.rank or int(np.clip(round(strength / RANK_COST), 1, MOST_FACTORS))
-        rank = min(rank, public.n_items)
+        rank = int(np.clip(strength / RANK_COST, 1, MOST_FACTORS))
         return Resolved(
-            rank=rank,
+            rank=min(self.rank or rank, public.n_items),
             steps=self.steps or DEFAULT_STEPS,
             item_ridge=self.item_ridge or float(np.clip(RIDGE / math.sqrt(strength), 3, 100)),
         )
