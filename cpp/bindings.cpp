@@ -11,6 +11,7 @@ namespace nb = nanobind;
 void bind_solve(nb::module_& module);
 void bind_sums(nb::module_& module);
 void bind_noise(nb::module_& module);
+void bind_rank(nb::module_& module);
 
 NB_MODULE(_kernels, module) {
   module.def("isa", [] {
@@ -23,4 +24,5 @@ NB_MODULE(_kernels, module) {
   bind_solve(module);
   bind_sums(module);
   bind_noise(module);
+  bind_rank(module);
 }

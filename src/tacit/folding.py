@@ -8,6 +8,7 @@ do not depend on which other users share the call.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -126,22 +127,37 @@ class FoldIn:
     def rank(self) -> int:
         return int(self.item_factors.shape[1])
 
+    def with_prior(self, prior: NDArray[np.float32]) -> FoldIn:
+        """The same with the prior as another machine computed it; its last bits may differ."""
+        largest = float(np.max(np.abs(self.prior), initial=0.0))
+        if prior.shape != self.prior.shape or prior.dtype != np.float32:
+            raise ValueError("prior must be a float32 table of rank x rank")
+        if not np.all(np.abs(prior - self.prior) <= 1e-5 * largest):
+            raise ValueError("prior does not belong to these item factors")
+        same = copy.copy(self)
+        object.__setattr__(same, "prior", prior)
+        return same
+
     def user_factors(self, rows: RatedRows) -> NDArray[np.float32]:
         """Each user's own least-squares solution; zeros for a user without ratings."""
         n_users = len(rows.indptr) - 1
         if self.rank == 0:
             return np.zeros((n_users, 0), np.float32)
-        seen = np.diff(rows.indptr) + self.unobserved * self.n_items
-        ridge = self.ridge * np.maximum(seen, 1.0) ** self.ridge_power
         return kernels.solve_users(
             rows.indptr,
             rows.items,
             self.centring.targets(rows),
             np.ones(len(rows.items), np.float32),
             self.item_factors,
-            ridge.astype(np.float32),
+            self.ridges(rows),
             self.prior,
         )
+
+    def ridges(self, rows: RatedRows) -> NDArray[np.float32]:
+        """What is added to the diagonal of each user's equations."""
+        seen = np.diff(rows.indptr) + self.unobserved * self.n_items
+        ridge = self.ridge * np.maximum(seen, 1.0) ** self.ridge_power
+        return ridge.astype(np.float32)
 
     def predict(self, known: RatedRows, asked: RatedRows) -> NDArray[np.float64]:
         """Ratings that the users of `known` would give to the items of `asked` (same users)."""

@@ -18,6 +18,7 @@ from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
 from tacit.mechanisms.gaussian import RELATIVE_ERROR
 from tacit.model.item_model import ItemModel
+from tacit.model.made_by import MadeBy
 from tacit.solvers.item_offsets import ItemOffsets
 
 if TYPE_CHECKING:
@@ -144,10 +145,11 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     )
     model = ItemModel(
         item_ids=ratings.catalogue.ids,
-        fold_in=fold_in,
+        folding=fold_in,
         scale=scale,
         statement=statement,
         titles=ratings.catalogue.titles,
+        made_by=MadeBy.of(solver, version("tacit")),
     )
     return Fit(model)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.contributions import (
     Covariance,
+    GramAndGradient,
     ItemCounts,
     ItemGradient,
     ItemSums,
@@ -106,6 +107,10 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
             ItemGradient(plain, explicit, 1.5),
             ItemGradient(ones, frequency, 3.0),
             ItemGradient(rarest, single, 2.0),
+        ],
+        "GramAndGradient": [
+            GramAndGradient(plain, explicit, 1.5),
+            GramAndGradient(adaptive, frequency, 1.0),
         ],
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),

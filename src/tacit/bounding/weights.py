@@ -34,7 +34,7 @@ def adaptive(
     """Weights proportional to max(noisy count, floor)^-power, normalised over the user's own items.
 
     Rare items weigh more, and a light user's ratings weigh more than a heavy user's. The counts
-    must be public, that is released with noise. (docs/privacy.md, B iii.)
+    must be public, that is released with noise.
 
     Guarantee:
         Sum of squares at most 1 for every user; local given the noisy counts.

@@ -4,7 +4,7 @@
 from tacit.contributions.base import Contribution, Part, Sums
 from tacit.contributions.covariance import Covariance
 from tacit.contributions.factors import UserFactors
-from tacit.contributions.item_gradient import ItemGradient
+from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
 from tacit.contributions.least_squares import LeastSquares
 from tacit.contributions.power_product import PowerEnergy, PowerProduct
@@ -18,6 +18,7 @@ REGISTRY: dict[str, type[Contribution]] = {
     each.__name__: each
     for each in (
         Covariance,
+        GramAndGradient,
         ItemCounts,
         ItemGradient,
         ItemSums,
@@ -35,6 +36,7 @@ __all__ = [
     "REGISTRY",
     "Contribution",
     "Covariance",
+    "GramAndGradient",
     "ItemCounts",
     "ItemGradient",
     "ItemSums",

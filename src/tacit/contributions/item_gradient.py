@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import kernels
+from tacit.contributions import factors
 from tacit.contributions.base import Contribution, Part
 from tacit.contributions.rows import grid_of
 from tacit.folding import inner_products
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tacit.contributions.base import Sums
     from tacit.contributions.factors import UserFactors
     from tacit.contributions.rows import Grid, Rows
@@ -50,9 +53,31 @@ class ItemGradient(Contribution):
         return grid_of(self.row_bound, RESIDUAL_BITS)
 
     def add(self, block: UserBlock, sums: Sums) -> None:
-        X = self.users.snapped(block)
+        self._add_gradient(block, self.users.snapped(block), sums)
+
+    def _add_gradient(self, block: UserBlock, X: NDArray[np.int32], sums: Sums) -> None:
+        """The part "gradient", for user factors that are already on their grid."""
         rows = self.rows.prepared(block)
         cut = (X * self.users.grid.step).astype(np.float32)
         residuals = rows.values - inner_products(rows, cut, self.users.fold.item_factors)
         E = self.rows.snapped(rows.with_values(residuals), self._row_grid)
         kernels.scatter_outer(rows.indptr, rows.items, E, X, sums["gradient"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GramAndGradient(ItemGradient):
+    """`SharedGram` and `ItemGradient` in one pass, so that users solve once for both.
+
+    Guarantee:
+        That of the two. proofs/contributions/item-gradient.md
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        (gradient,) = ItemGradient.parts.__get__(self)
+        return factors.shared_gram_part(self.users), gradient
+
+    def add(self, block: UserBlock, sums: Sums) -> None:
+        X = self.users.snapped(block)
+        factors.add_shared_gram(X, sums)
+        self._add_gradient(block, X, sums)

@@ -42,7 +42,7 @@ def same_users(part: Ratings, whole: Ratings) -> Ratings:
     rows = np.array([found.pop(user, -1) for user in whole.user_ids.tolist()])
     if found:
         raise ValueError("some users of the part are not among the users of the whole")
-    return Ratings(_rows(part.block, rows), whole.user_ids, whole.catalogue, whole.scale)
+    return Ratings(rows_of(part.block, rows), whole.user_ids, whole.catalogue, whole.scale)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -66,34 +66,44 @@ def held_out_users(
     if not 0 < users < ratings.n_users or not 0 < history < 1:
         raise ValueError("users must be fewer than there are, and history between 0 and 1")
     chosen = np.sort(np.random.default_rng(seed).permutation(ratings.n_users)[:users])
-    block = _rows(ratings.block, chosen)
-    rng = np.random.default_rng(seed + 1)
-    known = np.zeros(len(block.items), bool)
-    for start, stop in zip(block.indptr[:-1], block.indptr[1:], strict=True):
-        order = rng.permutation(stop - start)
-        known[start + order[: int(history * (stop - start))]] = True
+    block = rows_of(ratings.block, chosen)
+    known = first_part(block, history, seed=seed + 1)
     others = np.setdiff1d(np.arange(ratings.n_users), chosen)
 
     def part(users: NDArray[np.int64], rows: UserBlock) -> Ratings:
         return Ratings(rows, ratings.user_ids[users], ratings.catalogue, ratings.scale)
 
     return HeldOutUsers(
-        train=part(others, _rows(ratings.block, others)),
-        history=part(chosen, _where(block, known)),
-        target=part(chosen, _where(block, ~known)),
+        train=part(others, rows_of(ratings.block, others)),
+        history=part(chosen, block.keep(known)),
+        target=part(chosen, block.keep(~known)),
     )
 
 
-def _rows(block: UserBlock, users: NDArray[np.int64]) -> UserBlock:
+def first_part(
+    block: UserBlock,
+    fraction: float = 0.8,
+    *,
+    seed: int,
+    users: NDArray[np.int64] | None = None,
+) -> NDArray[np.bool_]:
+    """Marks the first `int(fraction * n)` of a permutation of each user's n ratings.
+
+    users: in increasing order, those of whom any are marked; all if none are given.
+    """
+    rng = np.random.default_rng(seed)
+    marked = np.zeros(len(block.items), bool)
+    for user in range(block.n_users) if users is None else users:
+        start, stop = block.indptr[user], block.indptr[user + 1]
+        order = rng.permutation(stop - start)
+        marked[start + order[: int(fraction * (stop - start))]] = True
+    return marked
+
+
+def rows_of(block: UserBlock, users: NDArray[np.int64]) -> UserBlock:
     """The rows of these users in this order; -1 is a user without ratings."""
     counts = np.where(users < 0, 0, np.diff(block.indptr)[users])
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     shift = np.repeat(block.indptr[users] - indptr[:-1], counts)
     source = np.arange(indptr[-1]) + shift
     return UserBlock(indptr, block.items[source], block.values[source], block.n_items)
-
-
-def _where(block: UserBlock, kept: NDArray[np.bool_]) -> UserBlock:
-    """The ratings marked, of the same users."""
-    before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    return UserBlock(before[block.indptr], block.items[kept], block.values[kept], block.n_items)

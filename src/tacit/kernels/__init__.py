@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tacit.kernels.reference import noise as _noise
+from tacit.kernels.reference import rank as _rank
 from tacit.kernels.reference import solve as _solve
 from tacit.kernels.reference import sums as _sums
 
@@ -48,6 +49,8 @@ def isa() -> str:
 gram = _pick(_sums.gram)
 hash_rows = _pick(_sums.hash_rows)
 keep_smallest = _pick(_sums.keep_smallest)
+pack_items = _pick(_rank.pack_items)
+rank_users = _pick(_rank.rank_users)
 rounded_gaussian = _pick(_noise.rounded_gaussian)
 scatter_gram = _pick(_sums.scatter_gram)
 scatter_outer = _pick(_sums.scatter_outer)
@@ -62,6 +65,8 @@ __all__ = [
     "hash_rows",
     "isa",
     "keep_smallest",
+    "pack_items",
+    "rank_users",
     "rounded_gaussian",
     "scatter_gram",
     "scatter_outer",

@@ -51,3 +51,14 @@ def solve_users(
     ridge: NDArray[float32],
     prior: NDArray[float32],
 ) -> NDArray[float32]: ...
+
+# rank: see reference/rank.py
+def pack_items(factors: NDArray[float32], offsets: NDArray[float32]) -> NDArray[float32]: ...
+def rank_users(
+    factors: NDArray[float32],
+    packed: NDArray[float32],
+    items: int,
+    n: int,
+    indptr: NDArray[int64],
+    excluded: NDArray[int32],
+) -> tuple[NDArray[int32], NDArray[float32]]: ...

@@ -3,35 +3,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from tacit.accounting.statement import PrivacyStatement
-from tacit.folding import Centring, FoldIn
 from tacit.model import file
-from tacit.serving.rank import KnownRatings, best, scores
+from tacit.model.description import describe, fields_of
+from tacit.model.made_by import MadeBy
+from tacit.serving import explain, rank
+from tacit.serving.catalogue import ItemIndex
+from tacit.serving.histories import positions_of, read
+from tacit.serving.known import Rules
+from tacit.serving.results import Explanation, Reason, Recommendation, Recommendations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
-ItemId = int | str
+    from tacit.accounting.statement import PrivacyStatement
+    from tacit.folding import FoldIn
+    from tacit.serving.catalogue import ItemId, UnknownItems
+    from tacit.serving.known import Known
 
 
-class Recommendation(NamedTuple):
-    """One recommended item and the rating predicted for it."""
-
-    item: ItemId
-    score: float
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ItemModel:
     """Item factors and offsets over a public catalogue, with the statement of what they may reveal.
+
+    Every method that takes `known` takes what is known of one user or of many:
+        one user: a dict {item: rating}; a set or list of items where feedback is implicit; a table
+            with the columns item and rating; a SciPy sparse array of one axis.
+        a batch: a list of such dicts or sets; a table with a user column as well; a SciPy matrix
+            with a row for each user and a column for each item; the path of a Parquet file.
+        Tables are those of Arrow, pandas and polars; their columns may have the usual names.
+    Items that are not in the catalogue are refused (KeyError) unless unknown_items="drop". Ratings
+    outside the scale are refused (ValueError). Nobody's answer depends on the rest of her batch.
 
     Guarantee:
         Everything in here is a released quantity or a public input; no user's row can be stored in
@@ -39,10 +51,25 @@ class ItemModel:
     """
 
     item_ids: NDArray[np.int64] | NDArray[np.object_]
-    fold_in: FoldIn
+    folding: FoldIn
     scale: tuple[float, float]
     statement: PrivacyStatement
     titles: tuple[str, ...] | None = None
+    made_by: MadeBy = field(default_factory=MadeBy)
+
+    def __post_init__(self) -> None:
+        n_items = len(self.item_ids)
+        offsets = self.folding.centring.offsets
+        if n_items == 0:
+            raise ValueError("a model needs at least one item")
+        if n_items != self.folding.n_items or np.shape(offsets) not in ((), (n_items,)):
+            raise ValueError("catalogue, item factors and item offsets differ in length")
+        if self.titles is not None and len(self.titles) != n_items:
+            raise ValueError("there must be one title for each item, or none at all")
+        low, high = self.scale
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError("scale must be two finite numbers (low, high) with low < high")
+        _ = self._index  # refuses ids that are there twice
 
     def __repr__(self) -> str:
         items, rank = self.item_factors.shape
@@ -50,88 +77,179 @@ class ItemModel:
 
     @property
     def item_factors(self) -> NDArray[np.float32]:
-        return self.fold_in.item_factors
+        return self.folding.item_factors
 
     @property
     def item_offsets(self) -> NDArray[np.float64]:
         """What an average user gives each item."""
-        return np.broadcast_to(self.fold_in.centring.offsets, len(self.item_ids))
+        return np.broadcast_to(self.folding.centring.offsets, len(self.item_ids))
 
-    def known(self, ratings: Mapping[ItemId, float]) -> KnownRatings:
-        """A user's ratings by position in the catalogue; refuses unknown items and wild ratings."""
-        where = {item: position for position, item in enumerate(self.item_ids.tolist())}
-        missing = sum(item not in where for item in ratings)
-        if missing:
-            kind = type(self.item_ids.tolist()[0]).__name__
-            raise KeyError(
-                f"{missing} of {len(ratings)} items are not in this model's catalogue, "
-                f"whose ids are of type {kind}; leave them out"
-            )
-        values = np.fromiter(ratings.values(), np.float32, len(ratings))
-        low, high = self.scale
-        if not np.all((values >= low) & (values <= high)):
-            raise ValueError(f"ratings must lie on the model's scale, {low:g} to {high:g}")
-        return KnownRatings(np.array([where[item] for item in ratings], np.int32), values)
+    @property
+    def feedback(self) -> Literal["explicit", "implicit"]:
+        """Implicit (a rating is 1 where there is one) on the scale 0 to 1."""
+        return "implicit" if self._rules("refuse").implicit else "explicit"
 
-    def recommend(self, ratings: Mapping[ItemId, float], n: int = 10) -> list[Recommendation]:
-        """The n items with the highest predicted rating that are not among the rated ones.
+    def title(self, item: ItemId) -> str:
+        """The item's title, or its id where the model has no titles."""
+        position = self._position(item)
+        return str(item) if self.titles is None else self.titles[position]
 
-        Runs at the user's: it needs her ratings and this model, nothing else.
+    def fold_in(self, known: Any, *, unknown_items: UnknownItems = "refuse") -> rank.Folded:
+        """User factors and means; of one user her row of factors and her mean.
+
+        Guarantee:
+            Bit by bit what training computes from the same ratings on the same machine.
         """
-        known = self.known(ratings)
-        predicted = scores(self.fold_in, known)
-        ids = self.item_ids.tolist()
-        chosen = best(predicted, n, leave_out=known.items)
-        return [Recommendation(ids[j], float(predicted[j])) for j in chosen]
+        rows = self._read(known, unknown_items)
+        folded = rank.fold(self.folding, rows)
+        if rows.user_ids is None:
+            return rank.Folded(folded.factors[0], folded.means[0])
+        return folded
+
+    @overload
+    def recommend(
+        self,
+        known: Mapping[Any, float] | AbstractSet[Any],
+        n: int = ...,
+        *,
+        seen: rank.Seen = ...,
+        candidates: Iterable[ItemId] | None = ...,
+        unknown_items: UnknownItems = ...,
+    ) -> list[Recommendation]: ...
+    @overload
+    def recommend(
+        self,
+        known: Any,
+        n: int = ...,
+        *,
+        seen: rank.Seen = ...,
+        candidates: Iterable[ItemId] | None = ...,
+        unknown_items: UnknownItems = ...,
+    ) -> list[Recommendation] | Recommendations: ...
+    def recommend(
+        self,
+        known: Any,
+        n: int = 10,
+        *,
+        seen: rank.Seen = "leave out",
+        candidates: Iterable[ItemId] | None = None,
+        unknown_items: UnknownItems = "refuse",
+    ) -> list[Recommendation] | Recommendations:
+        """The n items with the highest predicted rating, best first; equal ones in catalogue order.
+
+        Runs at the user's: it needs her ratings and this model, nothing else. Without a rating she
+        gets the best items of all.
+
+        Args:
+            known: what is known of one user (answered by a list) or of a batch.
+            n: how many items; fewer come where fewer are left.
+            seen: whether items that she rated are left out.
+            candidates: only these items may be recommended; all if none are given.
+            unknown_items: refuse rated items outside the catalogue, or drop these ratings.
+        """
+        _check_choice(n, seen)
+        rows = self._read(known, unknown_items)
+        ranker = self._ranker
+        if candidates is not None:
+            only = positions_of(candidates, self._rules("refuse"), "candidates")
+            ranker = rank.Ranker.of(self.folding, only)
+        chosen, scores = rank.rank(self.folding, ranker, rows, n, seen)
+        if rows.user_ids is None:
+            pairs = zip(chosen[0].tolist(), scores[0].tolist(), strict=True)
+            return [Recommendation(self._index.id_of(j), score) for j, score in pairs if j >= 0]
+        return self.named(rows.user_ids, chosen, scores)
+
+    def named(
+        self, user_ids: NDArray[Any], chosen: NDArray[np.int32], scores: NDArray[np.float64]
+    ) -> Recommendations:
+        """Positions in the catalogue, users x n and -1 for none, as recommendations."""
+        there = chosen >= 0
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(there.sum(axis=1))])
+        titles = None if self._titles is None else self._titles[chosen[there]]
+        return Recommendations(
+            user_ids, indptr, self.item_ids[chosen[there]], scores[there], titles
+        )
+
+    def predict(
+        self, known: Any, items: Iterable[ItemId], *, unknown_items: UnknownItems = "refuse"
+    ) -> NDArray[np.float64]:
+        """The ratings that she would give to these items; of a batch a row for each user.
+
+        Not cut to the scale, so that items keep their order.
+        """
+        rows = self._read(known, unknown_items)
+        asked = positions_of(items, self._rules("refuse"), "the items asked for")
+        indptr = np.arange(rows.n_users + 1, dtype=np.int64) * len(asked)
+        values = np.zeros(rows.n_users * len(asked), np.float32)
+        pairs = type(rows)(indptr, np.tile(asked, rows.n_users), values)
+        predicted = self.folding.predict(rows, pairs).reshape(rows.n_users, len(asked))
+        return predicted[0] if rows.user_ids is None else predicted
+
+    def similar_items(self, item: ItemId, n: int = 10) -> list[Recommendation]:
+        """The n items most like this one; the score is the cosine of their factors."""
+        _check_choice(n, "keep")
+        position = self._position(item)
+        cosines = explain.similarities(self.folding, position)
+        cosines[position] = -np.inf
+        chosen = explain.highest(cosines, n)
+        return [Recommendation(self._index.id_of(j), float(cosines[j])) for j in chosen]
+
+    def explain(
+        self, known: Any, item: ItemId, *, unknown_items: UnknownItems = "refuse"
+    ) -> Explanation:
+        """Which of one user's ratings carry her predicted rating of an item, and by how much."""
+        rows = self._read(known, unknown_items)
+        if rows.user_ids is not None:
+            raise ValueError("explain takes what is known of one user, not a batch")
+        position = self._position(item)
+        shares = explain.shares(self.folding, rows, position)
+        mean = float(self.folding.centring.means(rows)[0])
+        offset = float(self.item_offsets[position])
+        reasons = tuple(
+            Reason(self._index.id_of(rows.items[j]), float(rows.values[j]), float(shares[j]))
+            for j in np.argsort(-np.abs(shares), kind="stable")
+        )
+        return Explanation(item, offset + mean + float(shares.sum()), offset, mean, reasons)
 
     def save(self, folder: str | Path) -> None:
         """Write the model into `folder`: the old content stays until the new one is complete."""
-        fold_in = self.fold_in
-        description: dict[str, Any] = {
-            "item_ids": self.item_ids.tolist(),
-            "titles": self.titles,
-            "scale": self.scale,
-            "mean_ridge": repr(fold_in.centring.mean_ridge),
-            "ridge": fold_in.ridge,
-            "ridge_power": fold_in.ridge_power,
-            "unobserved": fold_in.unobserved,
-            "statement": self.statement.to_json(),
-        }
-        offsets = np.ascontiguousarray(self.item_offsets)
-        arrays = {"item_factors": self.item_factors, "item_offsets": offsets}
-        file.write(Path(folder), description, arrays)
+        file.write(Path(folder), *describe(self))
+
+    @cached_property
+    def _index(self) -> ItemIndex:
+        return ItemIndex(self.item_ids)
+
+    @cached_property
+    def _ranker(self) -> rank.Ranker:
+        """The whole catalogue, packed when it is first ranked."""
+        return rank.Ranker.of(self.folding)
+
+    @cached_property
+    def _titles(self) -> NDArray[np.object_] | None:
+        return None if self.titles is None else np.array(self.titles, np.object_)
+
+    def _rules(self, unknown_items: UnknownItems) -> Rules:
+        return Rules(self._index, self.scale, unknown_items)
+
+    def _read(self, known: Any, unknown_items: UnknownItems) -> Known:
+        return read(known, self._rules(unknown_items))
+
+    def _position(self, item: ItemId) -> int:
+        return int(positions_of([item], self._rules("refuse"), "the items asked for")[0])
+
+
+def _check_choice(n: Any, seen: str) -> None:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, got {n!r}")
+    if seen not in ("leave out", "keep"):
+        raise ValueError(f"seen must be 'leave out' or 'keep', got {seen!r}")
 
 
 def load(folder: str | Path) -> ItemModel:
     """Read what `ItemModel.save` wrote; raises ModelFileError on anything else."""
     described, arrays = file.read(Path(folder))
     try:
-        model = _model(described, arrays)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise file.ModelFileError(
-            f"{folder}: the description is incomplete or damaged ({type(error).__name__})"
-        ) from None
-    if not len(model.item_ids) == len(model.item_factors) == len(arrays["item_offsets"]):
-        raise file.ModelFileError(f"{folder}: catalogue and arrays differ in length")
-    return model
-
-
-def _model(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ItemModel:
-    """The model that a description and its arrays stand for."""
-    ids = described["item_ids"]
-    low, high = described["scale"]
-    titles = described["titles"]
-    centring = Centring(arrays["item_offsets"], float(described["mean_ridge"]))
-    return ItemModel(
-        item_ids=np.array(ids, np.int64 if isinstance(ids[0], int) else np.object_),
-        fold_in=FoldIn(
-            arrays["item_factors"],
-            centring,
-            ridge=described["ridge"],
-            ridge_power=described["ridge_power"],
-            unobserved=described["unobserved"],
-        ),
-        scale=(float(low), float(high)),
-        statement=PrivacyStatement.from_json(described["statement"]),
-        titles=None if titles is None else tuple(titles),
-    )
+        return ItemModel(**fields_of(described, arrays))
+    except Exception as error:  # noqa: BLE001 (a foreign file may break any constructor)
+        kind = type(error).__name__
+    raise file.ModelFileError(f"{folder}: the description is incomplete or damaged ({kind})")

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The algorithms, by the name they have on the command line."""
 
+from tacit.solvers.als import ALS
 from tacit.solvers.base import Solver
 from tacit.solvers.item_offsets import ItemOffsets
+from tacit.solvers.popularity import Popularity
 
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
+    "als": ALS,
     "item-offsets": ItemOffsets,
+    "popularity": Popularity,
 }
 
-__all__ = ["SOLVERS", "ItemOffsets", "Solver"]
+__all__ = ["ALS", "SOLVERS", "ItemOffsets", "Popularity", "Solver"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure of docs/privacy.md that a formula gives, to the last digit printed there."""
+"""The true price of what the papers published, to the last digit printed in docs/papers.md."""
 
 from __future__ import annotations
 

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How good a model is: on raw ratings (`evaluate`, `judge`), and privately (`private_error`)."""
+
+from tacit.evaluation.metrics import judge
+from tacit.evaluation.private import PrivateFigure, private_error
+from tacit.evaluation.report import LABEL, Report, evaluate
+from tacit.evaluation.split import leave_k_out
+from tacit.evaluation.trials import Trial, trial
+
+__all__ = [
+    "LABEL",
+    "PrivateFigure",
+    "Report",
+    "Trial",
+    "evaluate",
+    "judge",
+    "leave_k_out",
+    "private_error",
+    "trial",
+]

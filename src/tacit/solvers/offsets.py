@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first releases of every explicit-feedback solver here: item counts, then item offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.accounting.release import Release
+from tacit.contributions import ItemCounts, ItemSums, Rows
+from tacit.folding import Centring
+from tacit.solvers.shrinkage import shrunk_offsets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.accounting.public import Public
+    from tacit.mechanisms.curator import Curator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offsets:
+    """What the releases came to: weighted counts and offsets of all items."""
+
+    counts: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSteps:
+    """Each step asks for the sum of rating - user's mean - offset over the raters of each item.
+
+    The user's mean allows for the offsets known so far, so means and offsets sharpen each other; the
+    average over the steps so far is shrunk by how noisy it is. A user's n ratings weigh 1 / sqrt(n)
+    each.
+
+    count_share, sum_share: of mu^2, for the counts and for all sums together.
+    steps: how often the sums are released.
+    row_bound: a user's root mean square deviation counts as at most this.
+    mean_ridge: a user's mean is shrunk toward the middle of the scale as by so many ratings there.
+    """
+
+    count_share: float
+    sum_share: float
+    steps: int
+    row_bound: float
+    mean_ridge: float
+
+    def releases(self, public: Public) -> tuple[Release, Release]:
+        m = public.n_items
+        return (
+            Release.share("counts.count", l2=1.0, share=self.count_share, size=m, cone=True),
+            Release.share(
+                "offsets.sum", l2=self.row_bound, share=self.sum_share, times=self.steps, size=m
+            ),
+        )
+
+    def centring(self, public: Public, offsets: NDArray[np.float64]) -> Centring:
+        """A rating less its item's offset and the user's own mean, around the middle of the scale."""
+        return Centring((public.low + public.high) / 2 + offsets, self.mean_ridge)
+
+    def ask(self, curator: Curator) -> Offsets:
+        """Release the counts, then the sums step by step."""
+        public, plan = curator.public, curator.plan
+        noisy = curator.noisy_sum(ItemCounts(public.n_items, Rows()), "counts")["count"]
+        counts = np.maximum(noisy, max(plan["counts.count"].std, 1e-3))
+        # Of one rating, a quarter of the scale is chance; its weight is 1 / sqrt(ratings), of
+        # which the sum of all weights tells the mean.
+        rating_variance = (public.width / 4) ** 2 * counts * public.n_users / counts.sum()
+
+        b = np.zeros(public.n_items)
+        total = np.zeros(public.n_items)
+        for t in range(1, self.steps + 1):
+            rows = Rows(clip=public.width, centring=self.centring(public, b))
+            question = ItemSums(public.n_items, rows, self.row_bound)
+            # The answer is about rating - mean - b; adding b * weight makes it about rating - mean.
+            total += curator.noisy_sum(question, "offsets")["sum"] + b * counts
+            b = shrunk_offsets(
+                total / t,
+                counts,
+                noise_variance=plan["offsets.sum"].std ** 2 / t,
+                rating_variance=rating_variance,
+                width=public.width,
+            )
+        return Offsets(counts, b)
