@@ -136,8 +136,11 @@ def _items(sentences: tuple[str, ...]) -> list[str]:
 
 
 def _up(value: float, digits: int = 5) -> str:
-    """`value` to so many significant digits, never below it: printed bounds stay bounds."""
+    """`value` to so many significant digits, never below it: printed bounds stay bounds.
+
+    From the shortest decimal that is read back as `value`, so that 1e-05 stays 1e-05.
+    """
     if math.isinf(value):
         return "infinite"
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(value)
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
     return f"{float(rounded):.{digits}g}"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.data.errors import DataError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +35,26 @@ class UserBlock:
 
     def __repr__(self) -> str:
         return f"UserBlock(n_items={self.n_items}, <private rows>)"
+
+    def check(self) -> None:
+        """Refuse a block that breaks what every bound rests on (proofs, "Assumption").
+
+        Guarantee:
+            After it, offsets are those of `n_users` rows, every row names items of the catalogue in
+            increasing order, hence each once, and every value is a finite number.
+
+        Raises:
+            DataError: names the rule, and no value, row or number of ratings.
+        """
+        for rule, kept in (
+            ("indptr must be int64, items int32 and values float32", self._types_hold),
+            ("indptr must rise from 0 to the number of items and values", self._offsets_hold),
+            ("items must be in 0..n_items - 1", self._items_hold),
+            ("each user's items must be in increasing order, each once", self._rows_rise),
+            ("values must be finite numbers", self._values_hold),
+        ):
+            if not kept():
+                raise DataError(f"these ratings cannot be summed: {rule}; let tacit.read make them")
 
     def rows(self, start: int, stop: int) -> UserBlock:
         """Users start..stop, as views."""
@@ -62,6 +84,29 @@ class UserBlock:
     def with_values(self, values: NDArray[np.float32]) -> UserBlock:
         """The same rows with other values."""
         return UserBlock(self.indptr, self.items, values, self.n_items)
+
+    def _types_hold(self) -> bool:
+        wanted = ((self.indptr, np.int64), (self.items, np.int32), (self.values, np.float32))
+        return all(array.dtype == kind and array.ndim == 1 for array, kind in wanted)
+
+    def _offsets_hold(self) -> bool:
+        ends = self.indptr[[0, -1]].tolist() if len(self.indptr) else []
+        sizes = {len(self.items), len(self.values)}
+        return ends == [0, *sizes] and bool((np.diff(self.indptr) >= 0).all())
+
+    def _items_hold(self) -> bool:
+        low, high = self.items.min(initial=0), self.items.max(initial=-1)
+        return int(low) >= 0 and int(high) < self.n_items
+
+    def _rows_rise(self) -> bool:
+        """Strictly, within each row."""
+        rises = self.items[1:] > self.items[:-1]
+        first = self.indptr[1:-1]
+        rises[first[(first > 0) & (first < len(self.items))] - 1] = True
+        return bool(rises.all())
+
+    def _values_hold(self) -> bool:
+        return bool(np.isfinite(self.values).all())
 
     def user_of_rating(self) -> NDArray[np.int64]:
         """For every rating the position of its user in this block."""

@@ -25,7 +25,8 @@ def default_threads() -> int:
 class LocalThreads:
     """Adds up over all users of one block, several sub-blocks at a time.
 
-    Sums are integers, so they are equal for every number of threads and block size.
+    Sums are integers, so they are equal for every number of threads and block size. What breaks a
+    rule that bounds rest on is refused here, before anything is asked: see `UserBlock.check`.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class LocalThreads:
         threads: int | None = None,
         ratings_per_block: int = RATINGS_PER_BLOCK,
     ) -> None:
+        users.check()
         self._users = users
         self._threads = threads or default_threads()
         self._ratings_per_block = ratings_per_block

@@ -349,6 +349,13 @@ def test_printed_bounds_are_never_below_the_figures(epsilon, delta):
     assert made.delta <= float(printed[1]) <= made.delta * (1 + 2e-4)
 
 
+@pytest.mark.parametrize("delta", [1e-5, 1e-6, 1e-7, 2.5e-8, 0.001])
+def test_a_short_delta_is_printed_as_it_was_given(delta):
+    first = str(statement(delta=delta)).splitlines()[0]
+    assert first.partition(", ")[2].startswith(f"{delta:g})")
+    assert f"a probability of {delta:g} (delta)" in statement(delta=delta).plain()
+
+
 def test_power_of_the_attack_is_that_of_the_trade_off_curve():
     made = statement(relative_error=0.0)
     expected = gdp.power(0.05, PLAN.mu)
