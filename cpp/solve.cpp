@@ -96,7 +96,7 @@ std::int64_t workspace_bytes(const UserSolve& job, std::int64_t full) {
   const std::int64_t longest = kCached + 2 * kBlock * full;
   const std::int64_t system = full * full + full + full * kBlock + full;
   const std::int64_t floats = (job.prior ? full * full : 0) + 3 * longest + kTogether * system;
-  const std::int64_t doubles = job.rank * (job.rank + 2);
+  const std::int64_t doubles = job.rank * (job.rank + 3);
   return 4 * floats + 8 * (doubles + job.users + full / kBlock + 2) + 64 * 32;
 }
 
@@ -123,7 +123,7 @@ Solver::Solver(const UserSolve& job)
     systems_[u].inverses = memory_.take<float>(full_ * kBlock);
     dual_roots_[u] = memory_.take<float>(full_);
   }
-  doubles_ = memory_.take<double>(rank_ * (rank_ + 2));
+  doubles_ = memory_.take<double>(rank_ * (rank_ + 3));
   order_ = memory_.take<std::int64_t>(job.users);
   starts_ = memory_.take<std::int64_t>(full_ / kBlock + 2);
 }
