@@ -33,7 +33,8 @@ TACIT_INLINE void factor_row(System* systems, Diagonal* diagonals,
     const auto& above = diagonals[u].row;
     for (int part = 0; part < kParts; ++part) {
       Lanes sum = load(above[J] + part * kLanes);
-      ((sum = less_product(splat(above[Before][J]), load(above[Before] + part * kLanes), sum)), ...);
+      ((sum = less_product(splat(above[Before][J]), load(above[Before] + part * kLanes), sum)),
+       ...);
       row[u][part] = sum;
     }
   }
@@ -161,8 +162,9 @@ inline void substitute_back(const System& system, std::ptrdiff_t k, std::ptrdiff
 #pragma GCC unroll 16
   for (int i = 0; i < kBlock; ++i)
     for (int part = 0; part < kParts; ++part)
-      solution[part][i % 2] = add_product(splat(right[i]), load(inverse + i * kBlock + part * kLanes),
-                                          solution[part][i % 2]);
+      solution[part][i % 2] =
+          add_product(splat(right[i]), load(inverse + i * kBlock + part * kLanes),
+                      solution[part][i % 2]);
   for (int part = 0; part < kParts; ++part)
     store(right + part * kLanes, solution[part][0] + solution[part][1]);
 }

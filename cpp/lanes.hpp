@@ -49,13 +49,21 @@ TACIT_INLINE Lanes load_some(const float* from, std::ptrdiff_t count) {
 // differ between two instances of one template: a user's bits must not depend on her neighbours.
 #if defined(TACIT_ISA_avx512)
 TACIT_INLINE Lanes splat(float x) { return (Lanes)_mm512_set1_ps(x); }
-TACIT_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm512_fmadd_ps(a, b, c); }
-TACIT_INLINE Lanes less_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm512_fnmadd_ps(a, b, c); }
+TACIT_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) {
+  return (Lanes)_mm512_fmadd_ps(a, b, c);
+}
+TACIT_INLINE Lanes less_product(Lanes a, Lanes b, Lanes c) {
+  return (Lanes)_mm512_fnmadd_ps(a, b, c);
+}
 TACIT_INLINE Lanes root(Lanes a) { return (Lanes)_mm512_maskz_sqrt_ps(0xffff, a); }
 #elif defined(TACIT_ISA_avx2)
 TACIT_INLINE Lanes splat(float x) { return (Lanes)_mm256_set1_ps(x); }
-TACIT_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm256_fmadd_ps(a, b, c); }
-TACIT_INLINE Lanes less_product(Lanes a, Lanes b, Lanes c) { return (Lanes)_mm256_fnmadd_ps(a, b, c); }
+TACIT_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) {
+  return (Lanes)_mm256_fmadd_ps(a, b, c);
+}
+TACIT_INLINE Lanes less_product(Lanes a, Lanes b, Lanes c) {
+  return (Lanes)_mm256_fnmadd_ps(a, b, c);
+}
 TACIT_INLINE Lanes root(Lanes a) { return (Lanes)_mm256_sqrt_ps(a); }
 #else
 TACIT_INLINE Lanes splat(float x) { return x - Lanes{}; }

@@ -24,7 +24,8 @@ std::int64_t rounded_up(std::int64_t count) { return (count + kBlock - 1) / kBlo
 class Workspace {
  public:
   explicit Workspace(std::int64_t bytes)
-      : start_(static_cast<char*>(::operator new(static_cast<std::size_t>(bytes), kAlign))), next_(start_) {}
+      : start_(static_cast<char*>(::operator new(static_cast<std::size_t>(bytes), kAlign))),
+        next_(start_) {}
   ~Workspace() { ::operator delete(start_, kAlign); }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -66,7 +67,9 @@ class Solver {
   void combine_columns(std::int64_t first, std::int64_t count, std::int64_t column,
                        const float* amounts, float* out);
 
-  const float* factor(std::int64_t rating) const { return job_.factors + job_.items[rating] * rank_; }
+  const float* factor(std::int64_t rating) const {
+    return job_.factors + job_.items[rating] * rank_;
+  }
 
   void prefetch(std::int64_t rating, std::int64_t column, std::int64_t width) const {
     const float* row = factor(rating) + column;
@@ -96,7 +99,7 @@ std::int64_t workspace_bytes(const UserSolve& job, std::int64_t full) {
   const std::int64_t longest = kCached + 2 * kBlock * full;
   const std::int64_t system = full * full + full + full * kBlock + full;
   const std::int64_t floats = (job.prior ? full * full : 0) + 3 * longest + kTogether * system;
-  const std::int64_t doubles = job.rank * (job.rank + 2);
+  const std::int64_t doubles = job.rank * (job.rank + 3);
   return 4 * floats + 8 * (doubles + job.users + full / kBlock + 2) + 64 * 32;
 }
 
@@ -111,7 +114,8 @@ Solver::Solver(const UserSolve& job)
     prior_ = memory_.take<float>(full_ * full_);
     std::memset(prior_, 0, static_cast<std::size_t>(full_ * full_) * sizeof(float));
     for (std::int64_t i = 0; i < rank_; ++i)
-      std::memcpy(prior_ + i * full_, job.prior + i * rank_, static_cast<std::size_t>(rank_) * sizeof(float));
+      std::memcpy(prior_ + i * full_, job.prior + i * rank_,
+                  static_cast<std::size_t>(rank_) * sizeof(float));
   }
   const std::int64_t longest = kCached + 2 * kBlock * full_;
   rows_ = memory_.take<float>(longest);
@@ -123,7 +127,7 @@ Solver::Solver(const UserSolve& job)
     systems_[u].inverses = memory_.take<float>(full_ * kBlock);
     dual_roots_[u] = memory_.take<float>(full_);
   }
-  doubles_ = memory_.take<double>(rank_ * (rank_ + 2));
+  doubles_ = memory_.take<double>(rank_ * (rank_ + 3));
   order_ = memory_.take<std::int64_t>(job.users);
   starts_ = memory_.take<std::int64_t>(full_ / kBlock + 2);
 }
@@ -149,7 +153,8 @@ void Solver::run() {
   starts_[0] = 0;
 
   for (std::int64_t i = 0; i < starts_[1]; ++i)
-    std::memset(job_.solved + order_[i] * rank_, 0, static_cast<std::size_t>(rank_) * sizeof(float));
+    std::memset(job_.solved + order_[i] * rank_, 0,
+                static_cast<std::size_t>(rank_) * sizeof(float));
   for (std::int64_t b = 1; b < sizes; ++b)
     for (std::int64_t i = starts_[b]; i < starts_[b + 1]; i += kTogether) {
       const std::int64_t left = starts_[b + 1] - i;
@@ -219,7 +224,8 @@ void Solver::gather_columns(std::int64_t first, std::int64_t count, std::int64_t
     const Lanes weight = splat(roots_[p]), amount = splat(amounts_[p]);
 #pragma GCC unroll 8
     for (int j = 0; j < Wide; ++j) {
-      const Lanes weighted = weight * (Wide > 1 ? load(row + j * kLanes) : load_some(row, rank_ - column));
+      const Lanes plain = Wide > 1 ? load(row + j * kLanes) : load_some(row, rank_ - column);
+      const Lanes weighted = weight * plain;
       store(to + j * kLanes, weighted);
       sums[j] = add_product(amount, weighted, sums[j]);
     }

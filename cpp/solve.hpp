@@ -9,7 +9,8 @@ namespace tacit {
 // Row u of `solved` minimises
 //   sum_p weights[p] (targets[p] - x . factors[items[p]])^2 + x^T (ridge[u] I + prior) x
 // over the ratings p of user u, indptr[u] <= p < indptr[u + 1]; zeros for a user without ratings.
-// The caller has checked every index; weights >= 0, ridge > 0, prior symmetric PSD or null for none.
+// The caller has checked every index; weights >= 0, ridge > 0, prior symmetric PSD or null for
+// none.
 //
 // The bits of a row depend on that user's ratings and on the public inputs only, never on the
 // other users of the call, because every choice below is made from her number of ratings and rank.

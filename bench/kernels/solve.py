@@ -11,6 +11,7 @@ the dual's way back are work not counted. Both rates are the best of several rep
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +47,7 @@ def main() -> int:
     print(f"kernel     {_kernels.isa()}")
     block = movielens_like().block
     print(f"data       {block.n_users} users x {block.n_items} items, movielens_like() defaults")
-    print(f"repeats    best of {REPEATS}\n")
+    print(f"repeats    best of {REPEATS}; load average {os.getloadavg()[0]:.1f} at the start\n")
     print("rank   seconds   GFLOP/s   sgemm GFLOP/s   ratio   required   dual users")
     missed = False
     for rank in RANKS:

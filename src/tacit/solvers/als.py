@@ -69,6 +69,23 @@ class ALS:
     gram_share: float = 0.01
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("rank", "steps"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        for name in ("user_ridge", "item_ridge", "factor_bound", "row_bound"):
+            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} must be a positive number, got {value}")
+        for name in ("averaging", "count_share", "offset_share", "gram_share"):
+            if not 0 < (value := getattr(self, name)) <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
+        if not 0 <= self.count_power <= 1:
+            raise ValueError(f"count_power must be between 0 and 1, got {self.count_power}")
+        if self.seed < 0:
+            raise ValueError(f"seed must be at least 0, got {self.seed}")
+        if not self.count_share + self.offset_share + self.gram_share < 1:
+            raise ValueError("count_share + offset_share + gram_share must be below 1")
+
     def plan(self, public: Public) -> Plan:
         h, bound = self.recipe(public), self.factor_bound
         r, T = h.rank, h.steps
