@@ -12,8 +12,7 @@ import numpy as np
 
 from tacit.accounting.calibrate import default_delta
 from tacit.evaluation.metrics import judge
-from tacit.mechanisms.entropy import NoiseSource
-from tacit.training import train as train_once
+from tacit.training import Budget, Execution, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,22 +75,14 @@ def evaluate(  # noqa: PLR0913  (keywords of one question)
     """
     if seeds < 1:
         raise ValueError(f"seeds must be at least 1, got {seeds}")
-    delta = default_delta(ratings.n_users) if delta is None else delta
+    budget = Budget(epsilon, default_delta(ratings.n_users) if delta is None else delta)
     runs, seconds, first = [], [], None
     for seed in range(seeds):
         start = time.perf_counter()
-        model = train_once(
-            ratings,
-            _seeded(solver, seed),
-            epsilon=epsilon,
-            delta=delta,
-            source=NoiseSource(),
-            threads=threads,
-            journal=journal,
-            progress=progress,
-        ).model
+        execution = Execution(threads=threads, journal=journal, progress=progress)
+        model = train(ratings, _seeded(solver, seed), budget, execution).model
         seconds.append(time.perf_counter() - start)
-        runs.append(judge(model.fold_in, trial, k=k, threads=threads))
+        runs.append(judge(model.folding, trial, k=k, threads=threads))
         first = first or model
     assert first is not None  # noqa: S101  (seeds >= 1, which the type checker cannot know)
     return Report(tuple(runs), tuple(seconds), first)

@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 
     from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
-    from tacit.contributions.base import Contribution, Part
+    from tacit.contributions.base import Contribution, Part, Sums
     from tacit.engines.base import Engine
     from tacit.mechanisms.entropy import NoiseSource
 
 NoisySums = dict[str, "NDArray[np.float64]"]
+
+
+class SumError(RuntimeError):
+    """A sum over users broke off, after its release was charged.
+
+    Guarantee: names the release and the kind of error only, and nothing is chained to it.
+    """
 
 
 class Curator(Protocol):
@@ -107,13 +114,25 @@ class DataCurator:
         for part, cost in zip(parts, costs, strict=True):
             check_grid(part, cost, self._engine.n_users)
         self.ledger.charge(costs)
-        sums = self._engine.total(contribution)
+        sums = self._total(contribution, release)
         noisy = {
             part.name: self._released(sums[part.name], part, cost)
             for part, cost in zip(parts, costs, strict=True)
         }
         self._progress(release)
         return noisy
+
+    def _total(self, contribution: Contribution, release: str) -> Sums:
+        """The exact sums. An error on the way is replaced: its words may hold a user's values."""
+        try:
+            return self._engine.total(contribution)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it has seen raw data
+            kind = type(error).__name__
+        raise SumError(
+            f"release {release!r} failed while it was added up ({kind}), and counts as spent; the "
+            "error's own words are withheld, as they may hold a user's values: try the same "
+            "contribution on made-up ratings (tacit.datasets)"
+        )
 
     def _released(self, exact: NDArray[np.int64], part: Part, cost: Release) -> NDArray[np.float64]:
         """The sum with its noise, in real units."""

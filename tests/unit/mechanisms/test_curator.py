@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import traceback
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tacit.accounting.release import Plan, Release
 from tacit.contributions import ItemCounts, ItemSums, Rows
 from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
-from tacit.mechanisms.curator import DataCurator
+from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.ledger import BudgetError
 from tacit.mechanisms.rehearsal import Rehearsal
@@ -124,6 +125,20 @@ def test_a_crash_between_spend_and_release_counts_as_spent():
     assert the_curator.ledger.releases == plan(times=1).releases
     with pytest.raises(BudgetError, match="planned 1, done 1"):
         the_curator.noisy_sum(COUNTS, "counts")
+
+
+class TalkativeEngine(NoEngine):
+    def total(self, contribution):
+        raise IndexError(f"{USERS.values.tolist()} do not fit")
+
+
+def test_an_error_from_among_the_users_loses_its_words_and_its_frames():
+    the_curator = curator(plan(times=1), TalkativeEngine())
+    with pytest.raises(SumError, match=r"'counts' failed .* \(IndexError\)") as failed:
+        the_curator.noisy_sum(COUNTS, "counts")
+    assert failed.value.__context__ is None
+    assert "5.0" not in "".join(traceback.format_exception(failed.value))
+    assert the_curator.ledger.releases == plan(times=1).releases
 
 
 def test_even_a_killed_process_leaves_the_spend_in_the_journal(tmp_path):
