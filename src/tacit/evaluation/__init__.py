@@ -4,7 +4,7 @@
 from tacit.evaluation.metrics import judge
 from tacit.evaluation.private import PrivateFigure, private_error
 from tacit.evaluation.report import LABEL, Report, evaluate
-from tacit.evaluation.split import leave_k_out
+from tacit.evaluation.split import leave_k_out, leave_part_out
 from tacit.evaluation.trials import Trial, trial
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "evaluate",
     "judge",
     "leave_k_out",
+    "leave_part_out",
     "private_error",
     "trial",
 ]

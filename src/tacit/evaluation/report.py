@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
     from tacit.evaluation.metrics import Figures
     from tacit.evaluation.trials import Trial
+    from tacit.folding import FoldIn
     from tacit.model.item_model import ItemModel
     from tacit.solvers.base import Solver
 
@@ -47,6 +48,11 @@ class Report:
     def std(self) -> Figures:
         """Deviation over seeds, of the runs as a sample; NaN where there is one run only."""
         return {name: _deviation([run[name] for run in self.runs]) for name in self.runs[0]}
+
+    @property
+    def fold_in(self) -> FoldIn:
+        """What a user of the first model needs to fold in."""
+        return _fold_in(self.model)
 
     def __repr__(self) -> str:
         return f"Report({len(self.runs)} seeds; {LABEL})"
@@ -86,6 +92,10 @@ def evaluate(  # noqa: PLR0913  (keywords of one question)
         first = first or model
     assert first is not None  # noqa: S101  (seeds >= 1, which the type checker cannot know)
     return Report(tuple(runs), tuple(seconds), first)
+
+
+def _fold_in(model: ItemModel) -> FoldIn:
+    return model.fold_in
 
 
 def _seeded(solver: Solver, seed: int) -> Solver:

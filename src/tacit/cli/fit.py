@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tacit fit`: train a private recommender and save it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path  # noqa: TC003  (an option)
+from typing import Annotated
+
+import typer
+
+from tacit.accounting.calibrate import default_delta
+from tacit.cli.progress import training
+from tacit.cli.settings import Algorithm, Cost  # noqa: TC001  (options)
+from tacit.cli.sources import Reading  # noqa: TC001  (options)
+from tacit.cli.verb import AsJson, say, say_json, verb
+from tacit.mechanisms.entropy import NoiseSource
+from tacit.training import Budget, calibrated_plan, train
+
+
+@verb
+def fit(  # noqa: PLR0913  (options of a verb)
+    *,
+    source: Annotated[
+        str, typer.Argument(help="CSV, TSV or Parquet file, folder, pattern, or database URL.")
+    ],
+    cost: Cost,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
+    algorithm: Algorithm,
+    reading: Reading,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="All cores by default.", show_default=False)
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="Append every spend to this file before it happens.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a private recommender and save it.
+
+    Ctrl-C, or a kill at any moment, leaves the old model or the new one; after Ctrl-C it says what
+    was spent.
+    """
+    solver = algorithm.solver(implicit=reading.implicit)
+    check_output(output)
+    ratings = reading.read(source)
+    delta = default_delta(ratings.n_users) if cost.delta is None else cost.delta
+    _, plan = calibrated_plan(
+        solver,
+        n_users=ratings.n_users,
+        n_items=ratings.n_items,
+        scale=(ratings.scale.low, ratings.scale.high),
+        budget=Budget(cost.epsilon, delta),
+    )
+    start = time.perf_counter()
+    with training(plan, delta, journal=journal) as (path, progress):
+        trained = train(
+            ratings,
+            solver,
+            epsilon=cost.epsilon,
+            delta=delta,
+            source=NoiseSource(),
+            threads=threads,
+            journal=path,
+            progress=progress,
+        )
+        seconds = time.perf_counter() - start
+        trained.model.save(output)
+    statement = trained.statement
+    if as_json:
+        say_json(
+            {
+                "model": str(output),
+                "algorithm": algorithm.algorithm,
+                "private": statement.private,
+                "epsilon": statement.epsilon,
+                "delta": statement.delta,
+                "mu": statement.mu,
+                "users": ratings.n_users,
+                "items": ratings.n_items,
+                "seconds": seconds,
+            }
+        )
+        return
+    say(f"{statement}\n\nSaved to {output} after {seconds:.2f} s of training.")
+
+
+def check_output(folder: Path) -> None:
+    """Refuse a place where a model cannot be saved, before anything is spent."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--output {folder} is a file; a model is saved into a folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "model.json").is_file():
+        raise ValueError(
+            f"--output {folder} holds something other than a model; choose another folder"
+        )
+    parent = folder
+    while not parent.exists():
+        parent = parent.parent
+    if not os.access(parent, os.W_OK):
+        raise ValueError(f"--output {folder}: no permission to write in {parent}")
