@@ -48,7 +48,7 @@ def recommend_many(
             feedback="implicit" if implicit else "explicit",
         )
     with busy("Ranking"):
-        _write(output, _lists(model, model.fold_in, ratings, n))
+        _write(output, _lists(model, model.folding, ratings, n))
     return ratings.n_users
 
 

@@ -52,7 +52,7 @@ class Report:
     @property
     def fold_in(self) -> FoldIn:
         """What a user of the first model needs to fold in."""
-        return _fold_in(self.model)
+        return self.model.folding
 
     def __repr__(self) -> str:
         return f"Report({len(self.runs)} seeds; {LABEL})"
@@ -92,10 +92,6 @@ def evaluate(  # noqa: PLR0913  (keywords of one question)
         first = first or model
     assert first is not None  # noqa: S101  (seeds >= 1, which the type checker cannot know)
     return Report(tuple(runs), tuple(seconds), first)
-
-
-def _fold_in(model: ItemModel) -> FoldIn:
-    return model.fold_in
 
 
 def _seeded(solver: Solver, seed: int) -> Solver:
