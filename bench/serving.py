@@ -109,9 +109,8 @@ def one_by_one(model: ItemModel, peer: Any, asked: sparse.csr_matrix) -> bool:
             for u, r in enumerate(rows)
         ]
         other = best_each(calls)
-        print(
-            f"one user, implicit   {np.median(other):.3f} ms in the median, {other.max():.3f} at most"
-        )
+        median, most = np.median(other), other.max()
+        print(f"one user, implicit   {median:.3f} ms in the median, {most:.3f} at most")
     print(
         f"required             below {MOST_MILLISECONDS} ms in the median ({SINGLE} users, dicts)"
     )
@@ -137,7 +136,7 @@ class Rows:
 
 
 def implicit_peer(matrix: sparse.csr_matrix) -> Any:
-    """implicit's model after one iteration, None where it is not installed."""
+    """Implicit's model after one iteration, None where it is not installed."""
     try:
         als = importlib.import_module("implicit.cpu.als")
     except ImportError:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,9 +17,7 @@ from scipy import sparse
 from tacit.data.columns import USUAL_NAMES as USUAL_NAMES_OF_READER
 from tacit.serving.columns import USUAL_NAMES, pick
 
-_spec = importlib.util.spec_from_file_location("made_up", Path(__file__).with_name("made_up.py"))
-made_up = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(made_up)
+from . import made_up
 
 MODELS = [made_up.explicit(), made_up.explicit(text=False)]
 
@@ -118,7 +114,11 @@ SECRET = "secret"  # what no message may hold
 @pytest.mark.parametrize(
     ("known", "error", "message"),
     [
-        ({SECRET: 3.0}, KeyError, "not in this model's catalogue of 60 items.*unknown_items='drop'"),
+        (
+            {SECRET: 3.0},
+            KeyError,
+            "not in this model's catalogue of 60 items.*unknown_items='drop'",
+        ),
         ([{"film 1": 3.0}, {SECRET: 3.0}], KeyError, "not in this model's catalogue"),
         ({7: 3.0}, KeyError, "whose ids are strings"),
         ({"film 1": 7.25}, ValueError, "on the model's scale, 1 to 5"),
