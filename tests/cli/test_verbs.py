@@ -110,7 +110,8 @@ def test_plan_in_words_and_without_noise():
 
 def test_fit_saves_what_it_says(folder, tmp_path):
     facts = answered("fit", folder / "train.parquet", "-e", 3, "-d", 1e-6, "-o", tmp_path / "m",
-                     "--set", "steps=2", "--journal", tmp_path / "journal")  # fmt: skip
+                     "-a", "item-offsets", "--set", "steps=2",
+                     "--journal", tmp_path / "journal")  # fmt: skip
     loaded = tacit.load(tmp_path / "m")
     assert facts["epsilon"] == loaded.statement.epsilon <= 3
     assert facts["delta"] == loaded.statement.delta == 1e-6
@@ -121,7 +122,7 @@ def test_fit_saves_what_it_says(folder, tmp_path):
 def test_fit_shows_the_statement_and_warns_of_a_large_delta(folder, tmp_path):
     answer = run("fit", folder / "train.parquet", "-e", 1, "-d", 0.5, "-o", tmp_path / "m")
     assert "joint differential privacy of each user" in answer.stdout
-    assert answer.stderr.startswith("tacit: warning: delta=0.5 is above 1/n with n = 300 users")
+    assert answer.stderr.startswith("tacit: warning: --delta 0.5 is above 1/n with n = 300 users")
     assert answer.stderr.count("\n") == 1
 
 
@@ -153,7 +154,7 @@ def test_recommend_for_one(folder, model, tmp_path):
 
 def test_recommend_for_many_is_recommend_for_each(folder, model, tmp_path):
     facts = answered(
-        "recommend", model, "--users", folder / "test.csv", "-o", tmp_path / "r.parquet"
+        "recommend", model, "--users", folder / "test.parquet", "-o", tmp_path / "r.parquet"
     )
     table = pq.read_table(tmp_path / "r.parquet").to_pandas()
     assert facts["users"] == table["user"].nunique()

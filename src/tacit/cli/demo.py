@@ -18,7 +18,7 @@ from tacit.cli.picture import bars, write
 from tacit.cli.progress import busy
 from tacit.cli.settings import DEFAULT
 from tacit.cli.verb import AsJson, say, say_json, verb
-from tacit.evaluation.report import LABEL, evaluate
+from tacit.evaluation.report import LABEL, Protocol, evaluate
 from tacit.evaluation.split import leave_part_out
 from tacit.evaluation.trials import trial
 from tacit.solvers import SOLVERS
@@ -66,7 +66,9 @@ def demo(
     for case in _cases():
         with busy(f"Training {case.name}"):
             solver = SOLVERS[case.algorithm]()
-            reports[case.name] = evaluate(train, judged, solver, epsilon=case.epsilon, seeds=1)
+            reports[case.name] = evaluate(
+                train, judged, solver, epsilon=case.epsilon, protocol=Protocol(seeds=1)
+            )
     figures: dict[str, dict[str, float]] = {
         figure: {name: report.mean[figure] for name, report in reports.items()}
         for figure in ("rmse", "recall@20")

@@ -13,7 +13,6 @@ import traceback
 import warnings
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -44,8 +43,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             given[name] = lambda kind=kind, values=values: kind(**values)
         try:
             with interrupts.watched(), warnings.catch_warnings():
-                warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = _warn
+                warnings.simplefilter("ignore")
                 made = {n: value() if n in groups else value for n, value in given.items()}
                 function(**made)
         except KeyboardInterrupt as stop:
@@ -150,9 +148,3 @@ def _as_option(found: re.Match[str]) -> str:
         return "--implicit" if value == "implicit" else "no --implicit"
     quoted = f"'{value}'" if value and " " in value else value
     return f"--{name.replace('_', '-')}" + (f" {quoted}" if quoted else "")
-
-
-def _warn(message: Warning | str, _: type[Warning], filename: str, *__: Any) -> None:
-    """tacit's own warnings as one line; what other libraries say might quote a rating."""
-    if "tacit" in Path(filename).parts:
-        complain(f"warning: {' '.join(str(message).split())}")
