@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.evaluation.report import Report
     from tacit.model.item_model import ItemModel
 
-_ITEMS, _RATINGS_PER_USER = 1_000, 80
+_ITEMS, _RATINGS_PER_USER, _RANK = 1_000, 120, 4
 
 
 class _Case(NamedTuple):
@@ -58,7 +58,7 @@ def demo(
     start = time.perf_counter()
     with busy(f"Making up ratings of {users:,} users"):
         ratings = tacit.datasets.movielens_like(
-            users=users, items=_ITEMS, ratings=users * _RATINGS_PER_USER, seed=seed
+            users, _ITEMS, users * _RATINGS_PER_USER, _RANK, seed=seed
         )
         train, test = leave_part_out(ratings, 0.1, seed=seed)
         judged = trial(train, test)
