@@ -126,6 +126,22 @@ def test_fit_shows_the_statement_and_warns_of_a_large_delta(folder, tmp_path):
     assert answer.stderr.count("\n") == 1
 
 
+def test_a_training_that_breaks_off_says_what_it_spent(folder, tmp_path, monkeypatch):
+    class Breaks(SOLVERS["item-offsets"]):
+        def fit(self, curator):
+            super().fit(curator)
+            raise IndexError(CANARY)
+
+    monkeypatch.setitem(SOLVERS, "breaks", Breaks)
+    answer = run("fit", folder / "train.parquet", "-e", 1, "-o", tmp_path / "m", "-a", "breaks")
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith("tacit: unexpected builtins.IndexError")
+    assert "5 of 5 planned releases are spent: epsilon" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert CANARY not in answer.stderr + answer.stdout
+    assert not (tmp_path / "m").exists()
+
+
 def test_settings_are_those_of_the_solver(folder, tmp_path):
     listed = answered("algorithms")
     assert listed["item-offsets"]["steps"] == 5

@@ -61,8 +61,6 @@ MANY_ARGUMENTS = {
     "src/tacit/accounting/release.py:share": "the fields of a release",
     "src/tacit/accounting/statement.py:of": "each is a separate fact of one run",
     "src/tacit/data/read.py:read": "the keywords of the front door",
-    "src/tacit/evaluation/private.py:private_error": "keywords of one question",
-    "src/tacit/evaluation/report.py:evaluate": "keywords of one question",
     "src/tacit/kernels/_kernels.pyi:solve_users": "a kernel takes flat arrays",
     "src/tacit/kernels/reference/solve.py:solve_users": "the twin of that kernel",
     "src/tacit/serving/recommend_file.py:recommend_file": "the keywords of a front door",

@@ -58,8 +58,8 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             if interrupts.asked():  # a library took the signal and failed in its own way
                 interrupts.tell()
                 raise typer.Exit(interrupts.INTERRUPTED) from None
-            complain(_told(error))
-            raise typer.Exit(BAD_INPUT if _is_ours(error) else 1) from None
+            complain(told(error))
+            raise typer.Exit(BAD_INPUT if _is_bad_input(error) else 1) from None
 
     parameters = _flat(function, hints, groups)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -117,6 +117,10 @@ def _strict(value: Any) -> Any:
     return value
 
 
+def _is_bad_input(error: Exception) -> bool:
+    return isinstance(error, (ValueError, KeyError, OSError)) and _is_ours(error)
+
+
 def _is_ours(error: Exception) -> bool:
     """Whether tacit raised it; its own messages hold nothing private."""
     if isinstance(error, OSError):
@@ -125,7 +129,8 @@ def _is_ours(error: Exception) -> bool:
     return str(last.f_globals.get("__name__", "")).startswith("tacit.")
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
+    """What may be shown of an error: tacit's own words, or its kind."""
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
     if not _is_ours(error):
