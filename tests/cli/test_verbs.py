@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pyarrow as pa
@@ -136,7 +138,7 @@ def test_a_training_that_breaks_off_says_what_it_spent(folder, tmp_path, monkeyp
     answer = run("fit", folder / "train.parquet", "-e", 1, "-o", tmp_path / "m", "-a", "breaks")
     assert answer.exit_code == 1
     assert answer.stderr.startswith("tacit: unexpected builtins.IndexError")
-    assert "5 of 5 planned releases are spent: epsilon" in answer.stderr
+    assert re.search(r"; (\d+) of \1 planned releases are spent: epsilon 1\.0", answer.stderr)
     assert answer.stderr.count("\n") == 1
     assert CANARY not in answer.stderr + answer.stdout
     assert not (tmp_path / "m").exists()
@@ -240,7 +242,7 @@ def test_demo_shows_a_table_and_a_picture(tmp_path):
     facts = answered("demo", "--users", 200, "--output", tmp_path / "new" / "demo.svg")
     assert facts["popularity, epsilon 1.recall@20"] > 0
     picture = (tmp_path / "new" / "demo.svg").read_text()
-    assert picture.startswith("<svg")
+    assert ET.fromstring(picture).tag.endswith("svg")
     assert "popularity, epsilon 1" in picture
     assert "not covered by the statement" in picture
     rows = sum(name.endswith(".rmse") for name in facts)
