@@ -18,7 +18,7 @@ from tacit.cli.picture import bars, write
 from tacit.cli.progress import busy
 from tacit.cli.settings import DEFAULT
 from tacit.cli.verb import AsJson, say, say_json, verb
-from tacit.evaluation.report import LABEL, evaluate
+from tacit.evaluation.report import LABEL, Protocol, evaluate
 from tacit.evaluation.split import leave_part_out
 from tacit.evaluation.trials import trial
 from tacit.solvers import SOLVERS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.evaluation.report import Report
     from tacit.model.item_model import ItemModel
 
-_ITEMS, _RATINGS_PER_USER = 1_000, 80
+_ITEMS, _RATINGS_PER_USER, _RANK = 1_000, 120, 4
 
 
 class _Case(NamedTuple):
@@ -58,7 +58,7 @@ def demo(
     start = time.perf_counter()
     with busy(f"Making up ratings of {users:,} users"):
         ratings = tacit.datasets.movielens_like(
-            users=users, items=_ITEMS, ratings=users * _RATINGS_PER_USER, seed=seed
+            users, _ITEMS, users * _RATINGS_PER_USER, _RANK, seed=seed
         )
         train, test = leave_part_out(ratings, 0.1, seed=seed)
         judged = trial(train, test)
@@ -66,7 +66,9 @@ def demo(
     for case in _cases():
         with busy(f"Training {case.name}"):
             solver = SOLVERS[case.algorithm]()
-            reports[case.name] = evaluate(train, judged, solver, epsilon=case.epsilon, seeds=1)
+            reports[case.name] = evaluate(
+                train, judged, solver, epsilon=case.epsilon, protocol=Protocol(seeds=1)
+            )
     figures: dict[str, dict[str, float]] = {
         figure: {name: report.mean[figure] for name, report in reports.items()}
         for figure in ("rmse", "recall@20")

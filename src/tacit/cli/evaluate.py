@@ -4,54 +4,63 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit.accounting.calibrate import default_delta
 from tacit.cli.progress import busy, training
 from tacit.cli.settings import Algorithm, Cost  # noqa: TC001  (options)
 from tacit.cli.sources import Reading  # noqa: TC001  (options)
 from tacit.cli.verb import AsJson, say, say_json, verb
 from tacit.evaluation.buckets import BUCKETS
 from tacit.evaluation.private import private_error
-from tacit.evaluation.report import LABEL
+from tacit.evaluation.report import LABEL, Protocol
 from tacit.evaluation.report import evaluate as judge_seeds
 from tacit.evaluation.trials import trial
-from tacit.training import Budget, calibrated_plan
+from tacit.training import calibrated_plan
 
 if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
     from tacit.evaluation.private import PrivateFigure
     from tacit.evaluation.report import Report
     from tacit.evaluation.trials import Trial
+    from tacit.solvers.base import Solver
+    from tacit.training import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How models are judged."""
+
+    history: Annotated[
+        str | None,
+        typer.Option(
+            help="What may be known of the test's users; TRAIN by default.", show_default=False
+        ),
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, help="How many trainings.")] = 5
+    k: Annotated[int, typer.Option("-k", min=1, help="Length of the lists.")] = 20
+    private_epsilon: Annotated[
+        float, typer.Option(min=0, help="Of the private figure beside the raw ones; 0: none.")
+    ] = 0.5
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="All cores by default.", show_default=False)
+    ] = None
+    as_json: AsJson = False
 
 
 @verb
-def evaluate(  # noqa: PLR0913  (options of a verb)
+def evaluate(
     *,
     train: Annotated[str, typer.Argument(help="Ratings to train on.")],
     test: Annotated[str, typer.Option("--test", help="Ratings that are asked for.")],
     cost: Cost,
     algorithm: Algorithm,
     reading: Reading,
-    history: Annotated[
-        str | None,
-        typer.Option(
-            help="What may be known of the test's users; TRAIN by default.", show_default=False
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many trainings.")] = 5,
-    k: Annotated[int, typer.Option("-k", min=1, help="Length of the lists.")] = 20,
-    private_epsilon: Annotated[
-        float, typer.Option(min=0, help="Of the private figure beside the raw ones; 0: none.")
-    ] = 0.5,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="All cores by default.", show_default=False)
-    ] = None,
-    as_json: AsJson = False,
+    judging: Judging,
 ) -> None:
     """Train with several seeds and judge the models on test ratings.
 
@@ -61,56 +70,52 @@ def evaluate(  # noqa: PLR0913  (options of a verb)
     """
     start = time.perf_counter()
     solver = algorithm.solver(implicit=reading.implicit)
-    ratings, judged = _read(reading, train, test, history)
-    delta = default_delta(ratings.n_users) if cost.delta is None else cost.delta
+    ratings, judged = _read(reading, train, test, judging.history)
+    budget = cost.budget(ratings.n_users)
+    report = _trained(ratings, judged, solver, budget, judging)
+    figure = None
+    if judging.private_epsilon > 0 and not reading.implicit:
+        figure = _private(report, judged, judging.private_epsilon)
+    facts = _facts(report, judged, figure)
+    facts["algorithm"] = algorithm.algorithm
+    facts["seconds.total"] = time.perf_counter() - start
+    if judging.as_json:
+        say_json(facts)
+    else:
+        _show(facts, judging.k, figure)
+
+
+def _trained(
+    ratings: Ratings, judged: Trial, solver: Solver, budget: Budget, judging: Judging
+) -> Report:
     _, plan = calibrated_plan(
         solver,
         n_users=ratings.n_users,
         n_items=ratings.n_items,
         scale=judged.scale,
-        budget=Budget(cost.epsilon, delta),
+        budget=budget,
     )
+    epsilon, delta, seeds = budget.epsilon, budget.delta, judging.seeds
     with training(plan, delta, runs=seeds) as (journal, progress):
-        report = judge_seeds(
-            ratings,
-            judged,
-            solver,
-            epsilon=cost.epsilon,
-            delta=delta,
-            seeds=seeds,
-            k=k,
-            threads=threads,
-            journal=journal,
-            progress=progress,
-        )
-    figure = None
-    if private_epsilon > 0 and not reading.implicit:
-        figure = _private(report, judged, private_epsilon, threads)
-    facts = _facts(report, judged, figure)
-    facts["algorithm"] = algorithm.algorithm
-    facts["seconds.total"] = time.perf_counter() - start
-    if as_json:
-        say_json(facts)
-    else:
-        _show(facts, k, figure)
+        protocol = Protocol(seeds, judging.k, judging.threads, journal, progress)
+        return judge_seeds(ratings, judged, solver, epsilon=epsilon, delta=delta, protocol=protocol)
 
 
 def _read(reading: Reading, train: str, test: str, history: str | None) -> tuple[Ratings, Trial]:
     """Training data and trial. The test is read as it is; what does not match is left out later."""
     ratings = reading.read(train)
-    low, high = ratings.scale.low, ratings.scale.high
     same: dict[str, Any] = {"items": "source"}
     if not reading.implicit:
-        same["scale"] = (low, high)
+        same["scale"] = (ratings.scale.low, ratings.scale.high)
     asked = reading.read(test, **same)
     known = None if history is None else reading.read(history, **same)
     with busy("Matching users and items"):
         return ratings, trial(ratings, asked, history=known, split_strangers=reading.implicit)
 
 
-def _private(report: Report, judged: Trial, epsilon: float, threads: int | None) -> PrivateFigure:
+def _private(report: Report, judged: Trial, epsilon: float) -> PrivateFigure:
     try:
-        return private_error(report.fold_in, judged, epsilon=epsilon, threads=threads)
+        return private_error(report.model.folding, judged, epsilon=epsilon)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{len(report.runs)} whole trainings are spent, of epsilon "

@@ -10,17 +10,15 @@ from typing import Annotated
 
 import typer
 
-from tacit.accounting.calibrate import default_delta
 from tacit.cli.progress import training
-from tacit.cli.settings import Algorithm, Cost  # noqa: TC001  (options)
+from tacit.cli.settings import Algorithm, Cost, Running  # noqa: TC001  (options)
 from tacit.cli.sources import Reading  # noqa: TC001  (options)
-from tacit.cli.verb import AsJson, say, say_json, verb
-from tacit.mechanisms.entropy import NoiseSource
-from tacit.training import Budget, calibrated_plan, train
+from tacit.cli.verb import say, say_json, verb
+from tacit.training import Execution, calibrated_plan, train
 
 
 @verb
-def fit(  # noqa: PLR0913  (options of a verb)
+def fit(
     *,
     source: Annotated[
         str, typer.Argument(help="CSV, TSV or Parquet file, folder, pattern, or database URL.")
@@ -29,14 +27,7 @@ def fit(  # noqa: PLR0913  (options of a verb)
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
     algorithm: Algorithm,
     reading: Reading,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="All cores by default.", show_default=False)
-    ] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(help="Append every spend to this file before it happens.", show_default=False),
-    ] = None,
-    as_json: AsJson = False,
+    running: Running,
 ) -> None:
     """Train a private recommender and save it.
 
@@ -46,30 +37,22 @@ def fit(  # noqa: PLR0913  (options of a verb)
     solver = algorithm.solver(implicit=reading.implicit)
     check_output(output)
     ratings = reading.read(source)
-    delta = default_delta(ratings.n_users) if cost.delta is None else cost.delta
+    budget = cost.budget(ratings.n_users)
     _, plan = calibrated_plan(
         solver,
         n_users=ratings.n_users,
         n_items=ratings.n_items,
         scale=(ratings.scale.low, ratings.scale.high),
-        budget=Budget(cost.epsilon, delta),
+        budget=budget,
     )
     start = time.perf_counter()
-    with training(plan, delta, journal=journal) as (path, progress):
-        trained = train(
-            ratings,
-            solver,
-            epsilon=cost.epsilon,
-            delta=delta,
-            source=NoiseSource(),
-            threads=threads,
-            journal=path,
-            progress=progress,
-        )
+    with training(plan, budget.delta, journal=running.journal) as (journal, progress):
+        execution = Execution(threads=running.threads, journal=journal, progress=progress)
+        trained = train(ratings, solver, budget, execution)
         seconds = time.perf_counter() - start
         trained.model.save(output)
     statement = trained.statement
-    if as_json:
+    if running.as_json:
         say_json(
             {
                 "model": str(output),

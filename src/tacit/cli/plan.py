@@ -11,12 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit.accounting.calibrate import default_delta
 from tacit.cli.settings import Algorithm, Cost  # noqa: TC001  (options)
 from tacit.cli.sources import Reading  # noqa: TC001  (options)
 from tacit.cli.verb import AsJson, say_json, verb
 from tacit.mechanisms.gaussian import RELATIVE_ERROR
-from tacit.training import Budget, calibrated_plan
+from tacit.training import calibrated_plan
 
 if TYPE_CHECKING:
     from tacit.accounting.release import Plan
@@ -44,20 +43,20 @@ def plan(
     names as public. No rating is used and nothing is spent.
     """
     n_users, n_items, scale = _facts(source, users, reading)
-    delta = default_delta(n_users) if cost.delta is None else cost.delta
+    budget = cost.budget(n_users)
     _, planned = calibrated_plan(
         algorithm.solver(implicit=reading.implicit),
         n_users=n_users,
         n_items=n_items,
         scale=scale,
-        budget=Budget(cost.epsilon, delta),
+        budget=budget,
     )
     facts = {
         "algorithm": algorithm.algorithm,
         "users": n_users,
         "items": n_items,
         "scale": list(scale),
-        **_figures(planned, delta),
+        **_figures(planned, budget.delta),
     }
     if as_json:
         say_json(facts)

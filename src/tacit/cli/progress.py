@@ -27,6 +27,7 @@ from rich.text import Text
 
 from tacit.accounting import composition
 from tacit.cli import interrupts
+from tacit.cli.verb import told
 from tacit.mechanisms.gaussian import RELATIVE_ERROR
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
     from rich.progress import Task
 
     from tacit.accounting.release import Plan
+
+
+_NOTHING = "nothing was spent, and nothing was written"
+
+
+class BrokenOffError(RuntimeError):
+    """A training that failed after something was spent; says how much."""
 
 
 class _Rate(ProgressColumn):
@@ -72,9 +80,12 @@ def training(
             with _bar(runs * steps(plan)) as advance:
                 yield path, advance
         except (KeyboardInterrupt, Exception) as error:
-            if not (isinstance(error, KeyboardInterrupt) or interrupts.asked()):
+            spent = _spent(path, start, plan, delta, runs)
+            if isinstance(error, KeyboardInterrupt) or interrupts.asked():
+                raise KeyboardInterrupt(spent) from None
+            if spent == _NOTHING:
                 raise
-            raise KeyboardInterrupt(_spent(path, start, plan, delta, runs)) from None
+            raise BrokenOffError(f"{told(error)}; {spent}") from None
 
 
 @contextmanager
@@ -112,11 +123,11 @@ def steps(plan: Plan) -> int:
 def _spent(journal: Path, start: int, plan: Plan, delta: float, runs: int) -> str:
     """What the journal's new lines add up to, over all runs."""
     if not journal.exists():
-        return "nothing was spent, and nothing was written"
+        return _NOTHING
     lines = journal.read_bytes()[start:].decode().splitlines()
     done = Counter(json.loads(line)["release"] for line in lines)
     if not done:
-        return "nothing was spent, and nothing was written"
+        return _NOTHING
     spent = [replace(plan[name], times=times) for name, times in done.items()]
     planned = runs * sum(release.times for release in plan.releases)
     if any(release.std == 0 for release in spent):

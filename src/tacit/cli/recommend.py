@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,15 +13,28 @@ from rich.console import Console
 from rich.table import Table
 
 import tacit
-from tacit.cli.many import recommend_many
+from tacit.cli import interrupts
+from tacit.cli.progress import busy
 from tacit.cli.verb import AsJson, say, say_json, verb
+from tacit.serving.recommend_file import recommend_file
 
 if TYPE_CHECKING:
     from tacit.model.item_model import ItemModel
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is recommended."""
+
+    unknown_items: Annotated[
+        Literal["refuse", "drop"], typer.Option(help="Rows of items outside the model, in --users.")
+    ] = "refuse"
+    n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10
+    as_json: AsJson = False
+
+
 @verb
-def recommend(  # noqa: PLR0913  (options of a verb)
+def recommend(
     *,
     model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
     known: Annotated[
@@ -28,18 +42,14 @@ def recommend(  # noqa: PLR0913  (options of a verb)
         typer.Option(help="One user's ratings: 'id=5,id2=3', or a JSON file.", show_default=False),
     ] = None,
     users: Annotated[
-        str | None,
-        typer.Option(help="Many users' ratings: a file of user, item, rating.", show_default=False),
+        Path | None,
+        typer.Option(help="Many users' ratings: a Parquet file, or a folder.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Parquet file for --users.", show_default=False),
     ] = None,
-    unknown_items: Annotated[
-        Literal["refuse", "drop"], typer.Option(help="Rows of items outside the model, in --users.")
-    ] = "refuse",
-    n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
-    as_json: AsJson = False,
+    choice: Choice,
 ) -> None:
     """Recommend items for one user (--known), or for many from a file (--users, --output).
 
@@ -50,14 +60,31 @@ def recommend(  # noqa: PLR0913  (options of a verb)
     if (users is None) != (output is None):
         raise ValueError("--users and --output go together")
     loaded = tacit.load(model)
-    if users is not None and output is not None:
-        done = recommend_many(loaded, users, output, n, unknown_items=unknown_items)
-        if as_json:
-            say_json({"output": str(output), "users": done})
-        else:
-            say(f"{done:,} users, up to {n} items each: {output}")
+    if users is None or output is None:
+        history = _history(loaded, known or "")
+        _show(loaded, loaded.recommend(history, choice.n), as_json=choice.as_json)
         return
-    _show(loaded, loaded.recommend(_history(loaded, known or ""), n), as_json=as_json)
+    done = _many(loaded, users, output, choice)
+    if choice.as_json:
+        say_json({"output": str(output), "users": done})
+    else:
+        say(f"{done:,} users, up to {choice.n} items each: {output}")
+
+
+def _many(model: ItemModel, users: Path, output: Path, choice: Choice) -> int:
+    """Write lists for all users of a file; how many users there are."""
+    done = 0
+
+    def progress(so_far: int) -> None:
+        nonlocal done
+        done = so_far
+        interrupts.stop_if_asked()
+
+    with busy(f"Recommending to the users of {users}"):
+        recommend_file(
+            model, users, output, choice.n, unknown_items=choice.unknown_items, progress=progress
+        )
+    return done
 
 
 def _show(model: ItemModel, found: Any, *, as_json: bool) -> None:

@@ -6,10 +6,13 @@ from __future__ import annotations
 import dataclasses
 import types
 from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  (an option)
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
+from tacit.accounting.calibrate import default_delta
+from tacit.cli.verb import AsJson, complain
 from tacit.solvers import SOLVERS, Solver
 from tacit.training import Budget
 
@@ -66,6 +69,30 @@ class Cost:
 
     def __post_init__(self) -> None:
         Budget(self.epsilon, 0.5 if self.delta is None else self.delta)
+
+    def budget(self, n_users: int) -> Budget:
+        """The budget for so many users; a delta that protects nobody is warned of."""
+        budget = Budget(self.epsilon, default_delta(n_users) if self.delta is None else self.delta)
+        if budget.delta > 1 / n_users:
+            complain(
+                f"warning: --delta {budget.delta:g} is above 1/n with n = {n_users} users: such a "
+                "delta allows publishing one user's whole row; use a smaller one"
+            )
+        return budget
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a training is carried out."""
+
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="All cores by default.", show_default=False)
+    ] = None
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="Append every spend to this file before it happens.", show_default=False),
+    ] = None
+    as_json: AsJson = False
 
 
 def known_settings(kind: Any) -> dict[str, Any]:

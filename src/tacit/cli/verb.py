@@ -13,7 +13,6 @@ import traceback
 import warnings
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -44,8 +43,7 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             given[name] = lambda kind=kind, values=values: kind(**values)
         try:
             with interrupts.watched(), warnings.catch_warnings():
-                warnings.simplefilter("default", UserWarning)
-                warnings.showwarning = _warn
+                warnings.simplefilter("ignore")
                 made = {n: value() if n in groups else value for n, value in given.items()}
                 function(**made)
         except KeyboardInterrupt as stop:
@@ -60,8 +58,8 @@ def verb(function: Callable[..., None]) -> Callable[..., None]:
             if interrupts.asked():  # a library took the signal and failed in its own way
                 interrupts.tell()
                 raise typer.Exit(interrupts.INTERRUPTED) from None
-            complain(_told(error))
-            raise typer.Exit(BAD_INPUT if _is_ours(error) else 1) from None
+            complain(told(error))
+            raise typer.Exit(BAD_INPUT if _is_bad_input(error) else 1) from None
 
     parameters = _flat(function, hints, groups)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -119,6 +117,10 @@ def _strict(value: Any) -> Any:
     return value
 
 
+def _is_bad_input(error: Exception) -> bool:
+    return isinstance(error, (ValueError, KeyError, OSError)) and _is_ours(error)
+
+
 def _is_ours(error: Exception) -> bool:
     """Whether tacit raised it; its own messages hold nothing private."""
     if isinstance(error, OSError):
@@ -127,7 +129,8 @@ def _is_ours(error: Exception) -> bool:
     return str(last.f_globals.get("__name__", "")).startswith("tacit.")
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
+    """What may be shown of an error: tacit's own words, or its kind."""
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
     if not _is_ours(error):
@@ -150,9 +153,3 @@ def _as_option(found: re.Match[str]) -> str:
         return "--implicit" if value == "implicit" else "no --implicit"
     quoted = f"'{value}'" if value and " " in value else value
     return f"--{name.replace('_', '-')}" + (f" {quoted}" if quoted else "")
-
-
-def _warn(message: Warning | str, _: type[Warning], filename: str, *__: Any) -> None:
-    """tacit's own warnings as one line; what other libraries say might quote a rating."""
-    if "tacit" in Path(filename).parts:
-        complain(f"warning: {' '.join(str(message).split())}")

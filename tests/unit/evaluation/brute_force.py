@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tacit.serving.rank import KnownRatings, scores
+from tacit.data.block import UserBlock
 
 
 def user_rows(block, user):
@@ -15,14 +15,16 @@ def user_rows(block, user):
     return rows.items.tolist(), rows.values.tolist()
 
 
-def known(block, user):
-    rows = block.rows(user, user + 1)
-    return KnownRatings(rows.items, rows.values)
+def scores(fold_in, history, user):
+    """The prediction for every item."""
+    m = history.n_items
+    every = UserBlock(np.array([0, m]), np.arange(m, dtype=np.int32), np.zeros(m, np.float32), m)
+    return fold_in.predict(history.rows(user, user + 1), every)
 
 
 def best(fold_in, history, user, k):
     seen = set(user_rows(history, user)[0])
-    predicted = scores(fold_in, known(history, user))
+    predicted = scores(fold_in, history, user)
     left = [item for item in range(history.n_items) if item not in seen]
     return sorted(left, key=lambda item: (-predicted[item], item))[:k]
 
@@ -32,7 +34,7 @@ def figures(fold_in, trial, k, among):
     for user in range(trial.target.n_users):
         items, values = user_rows(trial.target, user)
         wanted = [item for item in items if item in among]
-        predicted = scores(fold_in, known(trial.history, user))
+        predicted = scores(fold_in, trial.history, user)
         low, high = trial.scale
         errors += [
             min(max(predicted[item], low), high) - value

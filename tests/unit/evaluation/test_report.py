@@ -11,7 +11,7 @@ import pytest
 
 from tacit import datasets
 from tacit.contributions import UserMetric
-from tacit.evaluation import LABEL, evaluate, leave_part_out, private_error, trial
+from tacit.evaluation import LABEL, Protocol, evaluate, leave_part_out, private_error, trial
 from tacit.evaluation.private import _second_half, _together, _twice
 from tacit.folding import Centring, FoldIn
 from tacit.solvers import ItemOffsets
@@ -25,7 +25,7 @@ def parts():
 
 
 def test_seeds_differ_and_are_summed_up(parts):
-    report = evaluate(*parts, ItemOffsets(steps=1), epsilon=1.0, seeds=3)
+    report = evaluate(*parts, ItemOffsets(steps=1), epsilon=1.0, protocol=Protocol(seeds=3))
     values = [run["rmse"] for run in report.runs]
     assert len(set(values)) == len(report.seconds) == 3
     assert report.mean["rmse"] == pytest.approx(sum(values) / 3)
@@ -35,11 +35,11 @@ def test_seeds_differ_and_are_summed_up(parts):
 
 
 def test_one_seed_has_no_deviation(parts):
-    report = evaluate(*parts, ItemOffsets(steps=1), epsilon=math.inf, seeds=1)
+    report = evaluate(*parts, ItemOffsets(steps=1), epsilon=math.inf, protocol=Protocol(seeds=1))
     assert math.isnan(report.std["rmse"])
     assert not report.model.statement.private
     with pytest.raises(ValueError, match="seeds must be"):
-        evaluate(*parts, ItemOffsets(), epsilon=1.0, seeds=0)
+        evaluate(*parts, ItemOffsets(), epsilon=1.0, protocol=Protocol(seeds=0))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Seeded(ItemOffsets):
 
 
 def test_a_solver_with_a_seed_gets_another_each_time(parts):
-    report = evaluate(*parts, _Seeded(steps=1), epsilon=math.inf, seeds=2)
+    report = evaluate(*parts, _Seeded(steps=1), epsilon=math.inf, protocol=Protocol(seeds=2))
     assert report.model.item_offsets[0] == 7
     assert report.runs[0]["rmse"] == report.runs[1]["rmse"]  # 7 and 8 are both cut to 5
 

@@ -10,7 +10,7 @@ import pytest
 
 from tacit.data.read import read
 from tacit.data.split import held_out_users
-from tacit.evaluation import Trial, evaluate, leave_k_out, leave_part_out, trial
+from tacit.evaluation import Protocol, Trial, evaluate, leave_k_out, leave_part_out, trial
 from tacit.evaluation.trials import positions
 from tacit.solvers import SOLVERS
 
@@ -110,5 +110,7 @@ def test_popularity_on_held_out_users_of_movielens_1m(real_data):
     held = held_out_users(ratings)
     counts = np.bincount(held.train.block.items, minlength=ratings.n_items)
     judged = Trial(held.history.block, held.target.block, counts, (0.0, 1.0))
-    report = evaluate(held.train, judged, SOLVERS["popularity"](), epsilon=np.inf, seeds=1)
+    report = evaluate(
+        held.train, judged, SOLVERS["popularity"](), epsilon=np.inf, protocol=Protocol(seeds=1)
+    )
     assert report.mean["recall@20"] == pytest.approx(0.184, abs=0.002)
