@@ -17,6 +17,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +60,14 @@ def main() -> int:
     print(f"kernel     {isa()}")
     print(f"data       {shape[0]} users x {shape[1]} items, movielens_like() defaults")
     print(f"task       top {BEST} of {shape[1]} at rank {RANK} for the first {USERS} users")
-    print(f"repeats    best of {REPEATS}, in turns\n")
+    print(f"repeats    best of {REPEATS}, in turns")
     peer = implicit_peer(matrix)
     if peer is None:
-        print("implicit   not installed: pip install implicit==0.7.3; only tacit is measured\n")
+        print("peer       implicit is not installed: pip install implicit==0.7.3; tacit alone\n")
         rng = np.random.default_rng(1)
         V = rng.normal(0, 0.1, (shape[1], RANK)).astype(np.float32)
     else:
+        print(f"peer       implicit {version('implicit')}\n")
         V = np.array(peer.item_factors)
     model = ItemModel(ratings.catalogue.ids, FoldIn(V, unobserved=1.0, ridge=1.0), (0, 5), stated())
     asked = matrix[:USERS]

@@ -161,6 +161,23 @@ def test_the_prior_is_kept_to_the_last_bit_and_belongs_to_its_factors(tmp_path, 
     np.testing.assert_array_equal(load(tmp_path / "m").folding.prior, strange)
 
 
+def test_parameters_of_every_kind_can_be_written(tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Solver:
+        weights: tuple = (1, 2.5, -math.inf)
+        start: object = np.float32
+        inner: object = ItemOffsets()
+        name: str | None = None
+
+    before = dataclasses.replace(model(), made_by=MadeBy.of(Solver(), "1"))
+    before.save(tmp_path / "m")
+    parameters = load(tmp_path / "m").made_by.parameters
+    assert parameters["weights"] == [1, 2.5, "-inf"]
+    assert parameters["start"] == "type"
+    assert parameters["inner"]["steps"] == ItemOffsets().steps
+    assert parameters["name"] is None
+
+
 def test_what_does_not_fit_together_is_no_model():
     whole = model()
     for change, message in (
