@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Break the privacy layer on purpose, one mutant after the other: the tests must catch every one.
 
-    python bench/mutants.py [--output FILE] [--only WORD]
+    python bench/mutants.py [--output FILE] [--only WORD] [--jobs N]
 
-Each mutant is a copy of the package with one line changed. The tests that carry the privacy proof
-run against the copy until the first failure; a mutant that survives fails this command.
+A mutant is a copy of the package in which one place is wrong (bench/mutants.toml lists them). The
+test files named beside it run first, then, should it survive, all tests that carry the privacy
+proof; a survivor fails this command. Mutants of `cpp/` are compiled, one by one, from a copy of the
+sources.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import re
 import shutil
@@ -17,119 +20,195 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ["tests/property", "tests/unit", "tests/kernels", "tests/engines", "tests/statistical"]
+PROOF = (
+    *("tests/property", "tests/engines", "tests/kernels", "tests/statistical", "tests/e2e"),
+    *("tests/unit/accounting", "tests/unit/bounding", "tests/unit/contributions"),
+    *("tests/unit/data", "tests/unit/mechanisms", "tests/unit/test_folding.py"),
+    "tests/unit/test_training.py",
+)
+BUILT_FROM = ("src", "cpp", "CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
 
 
 class Mutant(NamedTuple):
-    """In `file` the one occurrence of `right` becomes `wrong`."""
+    """In `file` the one occurrence of `right` becomes `wrong`; `tests` should notice."""
 
     what: str
     file: str
     right: str
     wrong: str
+    tests: tuple[str, ...]
+
+    @property
+    def compiled(self) -> bool:
+        return self.file.startswith("cpp/")
+
+    def apply(self, path: Path) -> None:
+        """Make the file wrong."""
+        text = path.read_text()
+        if text.count(self.right) != 1:
+            raise SystemExit(
+                f"mutant {self.what!r}: {self.file} has {text.count(self.right)} times "
+                f"{self.right!r}; bring bench/mutants.toml up to date"
+            )
+        path.write_text(text.replace(self.right, self.wrong))
 
 
-MUTANTS: list[Mutant] = []
+def listed() -> list[Mutant]:
+    """All mutants, those to be compiled last."""
+    groups = tomllib.loads((ROOT / "bench" / "mutants.toml").read_text())["group"]
+    mutants = [
+        Mutant(each["what"], group["file"], each["right"], each["wrong"], tuple(group["tests"]))
+        for group in groups
+        for each in group["mutant"]
+    ]
+    return sorted(mutants, key=lambda mutant: mutant.compiled)
 
-# A module imported by pytest before all others: it takes the mutated copy instead of the package
-# that is installed.
-PLUGIN = """
+
+# Imported by every Python that a test starts, after the hooks of an editable install and before
+# anything else: it puts the copy in place of the package that is installed.
+SITE = """
 import os, sys
 def redirects(finder):
-    kind = type(finder)
-    return "editable" in f"{kind.__module__} {kind.__name__}".lower() or "ScikitBuild" in kind.__name__
+    names = f"{type(finder).__module__} {type(finder).__name__}".lower()
+    return "editable" in names or "scikitbuild" in names
 sys.meta_path[:] = [finder for finder in sys.meta_path if not redirects(finder)]
-for name in [n for n in sys.modules if n == "tacit" or n.startswith("tacit.")]:
-    del sys.modules[name]
 sys.path.insert(0, os.environ["TACIT_MUTANT"])
-import tacit
-assert tacit.__file__.startswith(os.environ["TACIT_MUTANT"]), tacit.__file__
 """
-
-
-def installed_extension() -> Path:
-    from tacit.kernels import _kernels  # noqa: PLC0415 - only this function needs the package
-
-    return Path(_kernels.__file__)
+HERE = "import os, tacit; assert tacit.__file__.startswith(os.environ['TACIT_MUTANT'])"
 
 
 def copy_of_package(folder: Path) -> Path:
-    """The package with its compiled kernels, and the plugin that makes tests import it."""
+    """The package with the kernels that are installed."""
     package = folder / "tacit"
-    shutil.copytree(ROOT / "src" / "tacit", package, ignore=shutil.ignore_patterns("__pycache__"))
-    extension = installed_extension()
-    if not (package / "kernels" / extension.name).exists():
-        shutil.copy(extension, package / "kernels")
-    (folder / "mutant_plugin.py").write_text(PLUGIN)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src" / "tacit", package, ignore=ignored)
+    extension = importlib.util.find_spec("tacit.kernels._kernels")
+    if extension is not None and extension.origin is not None:
+        shutil.copy(extension.origin, package / "kernels")
     return package
 
 
-def run_tests(folder: Path) -> tuple[bool, str]:
+def compiled_package(tree: Path, folder: Path) -> None:
+    """The package built from a copy of the sources, in this environment where it has the tools."""
+    tools = ("nanobind", "scikit_build_core")
+    here = all(importlib.util.find_spec(tool) for tool in tools) and shutil.which("cmake")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+    command += [str(folder), *(["--no-build-isolation"] if here else []), str(tree)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"the sources do not compile:\n{done.stderr[-2000:]}")
+
+
+def passes(folder: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
     """Whether the tests pass against the copy, and the first that did not."""
+    (folder / "sitecustomize.py").write_text(SITE)
     environment = os.environ | {
         "TACIT_MUTANT": str(folder),
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    tests = [test for test in TESTS if (ROOT / test).exists()]
-    command = [sys.executable, "-m", "pytest", "-p", "mutant_plugin", "-q", "-x", "--no-header"]
-    command += ["-p", "no:cacheprovider", "-p", "no:doctest", "-m", "not nightly and not data"]
-    command = [part for part in command if part]
+    subprocess.run([sys.executable, "-c", HERE], cwd=ROOT, env=environment, check=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
+    command += ["-m", "not nightly and not data", *tests]
     done = subprocess.run(
-        [*command, "-o", "addopts=--import-mode=importlib --strict-markers", *tests],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [*command, "-o", "addopts=--import-mode=importlib --strict-markers"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return done.returncode == 0, failed[1] if failed else done.stdout.strip()[-200:]
+    return done.returncode == 0, failed[1] if failed else done.stdout.strip()[-300:]
 
 
-def verdict(mutant: Mutant) -> tuple[bool, str]:
-    """Whether the mutant was caught, and by which test."""
+def verdict(mutant: Mutant, folder: Path) -> str:
+    """By which test the package in the folder is caught, or that it is not."""
+    for tests in (mutant.tests, PROOF):
+        passed, by = passes(folder, tests)
+        if not passed:
+            return f"caught by {by}"
+    return "SURVIVED"
+
+
+def judged(mutant: Mutant) -> str:
+    """The verdict on a mutant of the Python sources."""
     with tempfile.TemporaryDirectory() as name:
-        package = copy_of_package(Path(name))
-        path = package / mutant.file
-        text = path.read_text()
-        if text.count(mutant.right) != 1:
-            raise SystemExit(
-                f"mutant {mutant.what!r}: {mutant.file} has {text.count(mutant.right)} times "
-                f"{mutant.right!r}; bring the list up to date"
-            )
-        path.write_text(text.replace(mutant.right, mutant.wrong))
-        passed, by = run_tests(Path(name))
-        return not passed, by
+        mutant.apply(copy_of_package(Path(name)) / mutant.file)
+        return verdict(mutant, Path(name))
+
+
+def judged_compiled(mutant: Mutant, tree: Path) -> str:
+    """The verdict on a mutant of the C++ sources, which are put right again."""
+    path = tree / mutant.file
+    before = path.read_text()
+    mutant.apply(path)
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            compiled_package(tree, Path(name))
+            return verdict(mutant, Path(name))
+    finally:
+        path.write_text(before)
+
+
+def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
+    """Pairs of mutant and verdict, in order."""
+    python = [mutant for mutant in mutants if not mutant.compiled]
+    with ThreadPoolExecutor(jobs) as pool, tempfile.TemporaryDirectory() as name:
+        yield from zip(python, pool.map(judged, python), strict=True)
+        for part in BUILT_FROM:
+            source, target = ROOT / part, Path(name) / part
+            if source.is_dir():
+                shutil.copytree(
+                    source, target, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+                )
+            else:
+                shutil.copy(source, target)
+        for mutant in mutants[len(python) :]:
+            yield mutant, judged_compiled(mutant, Path(name))
+
+
+def check_without_mutant(mutants: list[Mutant]) -> None:
+    """The tests named beside the mutants pass as long as nothing is wrong."""
+    tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
+    with tempfile.TemporaryDirectory() as name:
+        copy_of_package(Path(name))
+        passed, by = passes(Path(name), tests)
+    if not passed:
+        raise SystemExit(f"the tests fail without any mutant: {by}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, help="also write the report there")
-    parser.add_argument("--only", default="", help="only mutants whose description has this word")
+    parser.add_argument("--only", default="", help="only mutants whose file or description has it")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     asked = parser.parse_args()
-    lines = ["command: python bench/mutants.py"]
+    lines = []
 
     def say(line: str) -> None:
         print(line, flush=True)
         lines.append(line)
 
-    with tempfile.TemporaryDirectory() as name:
-        copy_of_package(Path(name))
-        passed, by = run_tests(Path(name))
-        if not passed:
-            raise SystemExit(f"the tests fail without any mutant: {by}")
+    mutants = [each for each in listed() if asked.only in f"{each.file} {each.what}"]
+    start, survivors = time.perf_counter(), 0
+    check_without_mutant(mutants)
+    say("command: python bench/mutants.py")
     say("without a mutant: all tests pass")
-    survivors = 0
-    chosen = [mutant for mutant in MUTANTS if asked.only in mutant.what]
-    for number, mutant in enumerate(chosen, 1):
-        start = time.perf_counter()
-        caught, by = verdict(mutant)
-        survivors += not caught
-        outcome = f"caught by {by}" if caught else "SURVIVED"
-        seconds = time.perf_counter() - start
-        say(f"{number:3d} {mutant.file}: {mutant.what}: {outcome} ({seconds:.0f} s)")
-    say(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
+    for number, (mutant, outcome) in enumerate(verdicts(mutants, asked.jobs), 1):
+        survivors += outcome == "SURVIVED"
+        say(f"{number:3d} {mutant.file}: {mutant.what}: {outcome}")
+    say(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
+    print(f"{time.perf_counter() - start:.0f} s")
     if asked.output:
         asked.output.parent.mkdir(parents=True, exist_ok=True)
         asked.output.write_text("\n".join(lines) + "\n")

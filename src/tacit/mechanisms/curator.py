@@ -31,6 +31,7 @@ class SumError(RuntimeError):
     """A sum over users broke off, after its release was charged.
 
     Guarantee: names the release and the kind of error only, and nothing is chained to it.
+        proofs/curator.md
     """
 
 

@@ -93,5 +93,5 @@ def _rekey_in_child() -> None:
         source._start(os.urandom(32))  # noqa: SLF001 - the module's own class
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch - some systems have no fork
     os.register_at_fork(after_in_child=_rekey_in_child)

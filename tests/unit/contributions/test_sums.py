@@ -21,6 +21,7 @@ from tacit.contributions import (
     UserFactors,
     UserMetric,
 )
+from tacit.contributions.base import Part
 from tacit.contributions.rows import grid_of, snap_each
 from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
@@ -230,3 +231,11 @@ def test_user_metric_refuses(rng):
         UserMetric(fold, 1.0, error="cubic")
     with pytest.raises(ValueError, match="every item"):
         UserMetric(fold, 1.0, held_out=np.zeros(3, bool))
+
+
+@pytest.mark.parametrize(
+    ("limit", "step"), [(0, 1.0), (1, 0.0), (1, -1.0), (1, np.inf), (1, np.nan)]
+)
+def test_a_part_needs_a_bound(limit, step):
+    with pytest.raises(ValueError, match="part 'sum': limit must be >= 1 and step a positive"):
+        Part("sum", (3,), limit, step)

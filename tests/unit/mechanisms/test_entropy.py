@@ -11,6 +11,7 @@ import threading
 import numpy as np
 import pytest
 
+from tacit.mechanisms import entropy
 from tacit.mechanisms.entropy import NoiseSource, SeededSource
 
 
@@ -87,6 +88,14 @@ def test_threads_share_a_source_without_sharing_bytes():
         thread.join()
     alone = SeededSource(9).words(64 * 800)
     np.testing.assert_array_equal(np.sort(np.concatenate(drawn)), np.sort(alone))
+
+
+def test_what_a_forked_child_does_first_is_to_take_new_keys_and_locks():
+    sources = [SeededSource(3), NoiseSource()]
+    locks = [source._lock for source in sources]
+    entropy._rekey_in_child()
+    assert sources[0].random_bytes(64) != SeededSource(3).random_bytes(64)
+    assert all(source._lock is not lock for source, lock in zip(sources, locks, strict=True))
 
 
 FORK = """
