@@ -11,16 +11,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def weighted_counts(counts: NDArray[np.float64], power: float) -> NDArray[np.float64]:
-    """Counts of ratings that weigh as count^-power, from counts of ratings that weigh alike.
-
-    Up to a factor that the normalisation of each user's weights keeps near 1 in sum.
-    """
-    weighted = counts ** (1 - power)
-    scaled: NDArray[np.float64] = weighted * (counts.sum() / weighted.sum())
-    return scaled
-
-
 def unpacked(triangle: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
     """The symmetric matrix of a packed upper triangle."""
     matrix = np.zeros((rank, rank))
@@ -28,19 +18,19 @@ def unpacked(triangle: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
     return matrix + np.triu(matrix, 1).T
 
 
-def residual_step(
+def expected_step(
     n: NDArray[np.float64],
     C: NDArray[np.float64],
     g: NDArray[np.float64],
     V: NDArray[np.float64],
-    ridge: float,
+    ridge: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """(n_j C + ridge I)^-1 (g_j + n_j C V_j) for every item, in the eigenbasis that all share.
+    """(n_j I + ridge_j I)^-1 (g_j + n_j C V_j) for every item.
 
-    C is noisy: eigenvalues below a thousandth of the largest are lifted to that.
+    C is noisy; its eigenvalues are brought back to [0, 1], between knowing nothing of the users'
+    factors and knowing them exactly.
     """
     values, vectors = np.linalg.eigh(C)
-    values = np.maximum(values, 1e-3 * max(float(values[-1]), 1e-9))
-    scale = n[:, None] * values
-    solved: NDArray[np.float64] = (g @ vectors + scale * (V @ vectors)) / (scale + ridge)
-    return solved @ vectors.T
+    known = (vectors * np.clip(values, 0, 1)) @ vectors.T
+    step: NDArray[np.float64] = (g + n[:, None] * (V @ known)) / (n + ridge)[:, None]
+    return step
