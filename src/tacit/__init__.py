@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.ledger import BudgetError
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
+    from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.training import fit
 
@@ -34,6 +35,7 @@ _HOME = {
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
     "read": "tacit.data.read",
+    "recommend_file": "tacit.serving.recommend_file",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "fit",
     "load",
     "read",
+    "recommend_file",
 ]
 
 

@@ -3,22 +3,16 @@
 
 from __future__ import annotations
 
-import typer
-
-from tacit.cli.demo import demo
-
-app = typer.Typer(
-    help="Recommenders whose item factors do not give away any one user.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,  # locals of a traceback could hold ratings
-)
-app.command()(demo)
-
-
-@app.callback()
-def _verbs() -> None:
-    """Keep `tacit demo` a verb even while it is the only one."""
+import sys
 
 
 def main() -> None:
-    app()
+    """Run `tacit`; every failure is one line on stderr and an exit code."""
+    try:
+        from tacit.cli.app import run  # noqa: PLC0415  (Ctrl-C while it loads is answered here)
+
+        code = run()
+    except KeyboardInterrupt:
+        sys.stderr.write("tacit: interrupted; nothing was spent\n")
+        code = 130
+    sys.exit(code)

@@ -54,8 +54,12 @@ class UserFactors:
 
     def snapped(self, block: UserBlock) -> NDArray[np.int32]:
         """Each user's factors as integers of norm at most the grid's limit; longer ones shrink."""
-        X = clipping.clip_norms(self.fold.user_factors(block), self.bound)
-        return grid.snap_dense(X, self.grid.step, self.grid.limit)
+        return self.on_grid(self.fold.user_factors(block))
+
+    def on_grid(self, X: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The same for factors that are solved already."""
+        cut = clipping.clip_norms(X, self.bound)
+        return grid.snap_dense(cut, self.grid.step, self.grid.limit)
 
 
 def ready_rows(rows: Rows, block: UserBlock) -> Ready:

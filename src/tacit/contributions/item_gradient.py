@@ -29,8 +29,10 @@ RESIDUAL_BITS = 18
 class ItemGradient(Contribution):
     """For each item the sum of w e x over its ratings: the direction in which the loss falls.
 
-    e = t - x . v is the residual under the public factors, of which each is cut to `rows.clip` and
-    then a user's whole row w e to norm `row_bound`. The gradient of sum w e^2 is -2 times the sum.
+    e = t - x . v is the residual under the public factors and the user's own, of which each is cut
+    to `rows.clip` and then a user's whole row w e to norm `row_bound`. The x that e is multiplied
+    with is cut too; the one inside e is not, so that what fits well pulls little. Where nothing is
+    cut, the gradient of sum w e^2 is -2 times the sum.
 
     Guarantee:
         One user moves "gradient" by at most row_bound bound, with bound that of x.
@@ -53,15 +55,14 @@ class ItemGradient(Contribution):
         return grid_of(self.row_bound, RESIDUAL_BITS)
 
     def add(self, block: UserBlock, sums: Sums) -> None:
-        self._add_gradient(block, self.users.snapped(block), sums)
+        self._add_gradient(block, self.users.fold.user_factors(block), sums)
 
-    def _add_gradient(self, block: UserBlock, X: NDArray[np.int32], sums: Sums) -> None:
-        """The part "gradient", for user factors that are already on their grid."""
+    def _add_gradient(self, block: UserBlock, X: NDArray[np.float32], sums: Sums) -> None:
+        """The part "gradient", for user factors that are solved already."""
         rows = self.rows.prepared(block)
-        cut = (X * self.users.grid.step).astype(np.float32)
-        residuals = rows.values - inner_products(rows, cut, self.users.fold.item_factors)
+        residuals = rows.values - inner_products(rows, X, self.users.fold.item_factors)
         E = self.rows.snapped(rows.with_values(residuals), self._row_grid)
-        kernels.scatter_outer(rows.indptr, rows.items, E, X, sums["gradient"])
+        kernels.scatter_outer(rows.indptr, rows.items, E, self.users.on_grid(X), sums["gradient"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +79,6 @@ class GramAndGradient(ItemGradient):
         return factors.shared_gram_part(self.users), gradient
 
     def add(self, block: UserBlock, sums: Sums) -> None:
-        X = self.users.snapped(block)
-        factors.add_shared_gram(X, sums)
+        X = self.users.fold.user_factors(block)
+        factors.add_shared_gram(self.users.on_grid(X), sums)
         self._add_gradient(block, X, sums)

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 Figures = dict[str, float]
 
 
-def judge(fold_in: FoldIn, trial: Trial, *, k: int = 20, threads: int | None = None) -> Figures:
+def judge(fold_in: FoldIn, trial: Trial, *, k: int = 20) -> Figures:
     """Every figure by its name; "rmse.head" is the RMSE over the items of the head, and so on.
 
     Predictions are cut to the scale before errors are taken. A figure over nothing is NaN.
     """
     bucket = popularity_buckets(trial.popularity)
-    predicted = predictions(fold_in, trial.history, trial.target, threads=threads)
+    predicted = predictions(fold_in, trial.history, trial.target)
     errors = np.clip(predicted, *trial.scale) - trial.target.values
-    best = best_items(fold_in, trial.history, k, threads=threads)
+    best = best_items(fold_in, trial.history, k)
     figures = rating_figures(errors) | ranking_figures(best, trial.target)
     for number, name in enumerate(BUCKETS):
         inside = bucket == number

@@ -49,7 +49,7 @@ class PrivateFigure:
     statement: PrivacyStatement
 
 
-def private_error(  # noqa: PLR0913  (keywords of one question)
+def private_error(
     fold_in: FoldIn,
     trial: Trial,
     *,
@@ -57,7 +57,6 @@ def private_error(  # noqa: PLR0913  (keywords of one question)
     delta: float | None = None,
     error: Literal["squared", "absolute"] = "squared",
     bound: float | None = None,
-    threads: int | None = None,
 ) -> PrivateFigure:
     """How far the model is off for the trial's users, under differential privacy.
 
@@ -69,7 +68,6 @@ def private_error(  # noqa: PLR0913  (keywords of one question)
         error: of one rating.
         bound: a user's mean error counts as at most this; by default that of a user who is half
             the scale off everywhere.
-        threads: all cores if none is given.
 
     Guarantee:
         The figure is (epsilon, delta)-differentially private in all of a user's rows, history and
@@ -84,7 +82,7 @@ def private_error(  # noqa: PLR0913  (keywords of one question)
     if bound is None:
         bound = half * half if error == "squared" else half
     source = NoiseSource()
-    curator = _curator(trial, bound, budget, source, threads)
+    curator = _curator(trial, bound, budget, source)
     metric = UserMetric(_twice(fold_in), bound, error, held_out=_second_half(fold_in.n_items))
     noisy = float(curator.noisy_sum(metric, "error")["sum"][0]) / n_users
     mean = max(noisy, 0.0)
@@ -108,9 +106,7 @@ def private_error(  # noqa: PLR0913  (keywords of one question)
     )
 
 
-def _curator(
-    trial: Trial, bound: float, budget: Budget, source: NoiseSource, threads: int | None
-) -> DataCurator:
+def _curator(trial: Trial, bound: float, budget: Budget, source: NoiseSource) -> DataCurator:
     """A curator over the trial's users whose plan is the one figure."""
     mu = math.inf if math.isinf(budget.epsilon) else gdp.mu(budget.epsilon, budget.delta)
     low, high = trial.scale
@@ -118,7 +114,7 @@ def _curator(
     public = Public(block.n_users, block.n_items, low=low, high=high, mu=mu)
     plan = Plan((Release.share("error.sum", l2=bound, share=1.0, cone=True),))
     plan = calibrate(plan, budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR)
-    return DataCurator(LocalThreads(block, threads=threads), public, plan, source)
+    return DataCurator(LocalThreads(block), public, plan, source)
 
 
 # A user is one row, so history and target stand in one: an item j of the history as j, of the

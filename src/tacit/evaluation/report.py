@@ -52,40 +52,58 @@ class Report:
         return f"Report({len(self.runs)} seeds; {LABEL})"
 
 
-def evaluate(  # noqa: PLR0913  (keywords of one question)
+@dataclass(frozen=True, slots=True, eq=False)
+class Protocol:
+    """How often, and how: none of it changes what a training may spend.
+
+    seeds: how many trainings. Each has fresh noise from the operating system, and its own seed for
+        what a solver draws besides noise, if it has a field `seed`.
+    k: length of the lists.
+    threads, journal, progress: of each training, as in `training.Execution`.
+    """
+
+    seeds: int = 5
+    k: int = 20
+    threads: int | None = None
+    journal: Path | None = None
+    progress: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ValueError(f"seeds must be at least 1, got {self.seeds}")
+
+    def execution(self) -> Execution:
+        return Execution(threads=self.threads, journal=self.journal, progress=self.progress)
+
+
+def evaluate(
     ratings: Ratings,
     trial: Trial,
     solver: Solver,
     *,
     epsilon: float,
     delta: float | None = None,
-    seeds: int = 5,
-    k: int = 20,
-    threads: int | None = None,
-    journal: Path | None = None,
-    progress: Callable[[str], None] = lambda _: None,
+    protocol: Protocol | None = None,
 ) -> Report:
     """Train on `ratings` once for each seed and judge on `trial`.
 
-    Every training has fresh noise from the operating system, and its own seed for what a solver
-    draws besides noise (if it has a field `seed`). Models are not kept, but for the first.
+    Models are not kept, but for the first. `protocol` is `Protocol()` if none is given.
 
     Raises:
         ValueError: a parameter is out of range; nothing was spent.
     """
-    if seeds < 1:
-        raise ValueError(f"seeds must be at least 1, got {seeds}")
+    protocol = protocol or Protocol()
     budget = Budget(epsilon, default_delta(ratings.n_users) if delta is None else delta)
-    runs, seconds, first = [], [], None
-    for seed in range(seeds):
+    runs: list[Figures] = []
+    seconds: list[float] = []
+    models: list[ItemModel] = []
+    for seed in range(protocol.seeds):
         start = time.perf_counter()
-        execution = Execution(threads=threads, journal=journal, progress=progress)
-        model = train(ratings, _seeded(solver, seed), budget, execution).model
+        model = train(ratings, _seeded(solver, seed), budget, protocol.execution()).model
         seconds.append(time.perf_counter() - start)
-        runs.append(judge(model.folding, trial, k=k, threads=threads))
-        first = first or model
-    assert first is not None  # noqa: S101  (seeds >= 1, which the type checker cannot know)
-    return Report(tuple(runs), tuple(seconds), first)
+        runs.append(judge(model.folding, trial, k=protocol.k))
+        models = models or [model]
+    return Report(tuple(runs), tuple(seconds), models[0])
 
 
 def _seeded(solver: Solver, seed: int) -> Solver:

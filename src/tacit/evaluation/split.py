@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leave-k-out. The splits by rating and by users are in `tacit.data.split`."""
+"""Splits of ratings that are read already. By file row and by users: `tacit.data.split`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ def leave_k_out(ratings: Ratings, k: int = 1, *, seed: int = 0) -> tuple[Ratings
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     chosen = _k_of_each(ratings.block.indptr, k, np.random.default_rng(seed))
+    return _part(ratings, ~chosen), _part(ratings, chosen)
+
+
+def leave_part_out(
+    ratings: Ratings, share: float = 0.1, *, seed: int = 0
+) -> tuple[Ratings, Ratings]:
+    """Training ratings, and the rest: each rating by its own coin. Both parts have all users."""
+    if not 0 < share < 1:
+        raise ValueError(f"share must be between 0 and 1, got {share}")
+    chosen = np.random.default_rng(seed).random(len(ratings.block.items)) < share
     return _part(ratings, ~chosen), _part(ratings, chosen)
 
 

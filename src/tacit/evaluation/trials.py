@@ -92,13 +92,19 @@ def _renumbered(block: UserBlock, own: Ratings, model: Ratings) -> tuple[UserBlo
     items = positions(own.catalogue.ids, model.catalogue.ids)[block.items].astype(np.int32)
     known = items >= 0
     kept = UserBlock(block.indptr, items, block.values, model.n_items).keep(known)
-    return kept, int(np.count_nonzero(~known))
+    return _in_order(kept), int(np.count_nonzero(~known))
 
 
 def _joined(a: UserBlock, b: UserBlock) -> UserBlock:
-    """The rows of both, of the same users."""
+    """The rows of both, of the same users, of whom each has ratings in one of them only."""
     users = np.concatenate([a.user_of_rating(), b.user_of_rating()])
     order = np.argsort(users, kind="stable")
     items = np.concatenate([a.items, b.items])[order]
     values = np.concatenate([a.values, b.values])[order]
     return UserBlock(a.indptr + b.indptr, items, values, a.n_items)
+
+
+def _in_order(block: UserBlock) -> UserBlock:
+    """Each row in the order of the catalogue, as in training."""
+    order = np.lexsort((block.items, block.user_of_rating()))
+    return UserBlock(block.indptr, block.items[order], block.values[order], block.n_items)

@@ -146,6 +146,14 @@ class ItemModel:
             seen: whether items that she rated are left out.
             candidates: only these items may be recommended; all if none are given.
             unknown_items: refuse rated items outside the catalogue, or drop these ratings.
+
+        Example:
+            >>> import math, pyarrow, tacit
+            >>> rows = {"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rating": [5, 3, 4, 1]}
+            >>> ratings = tacit.read(pyarrow.table(rows))
+            >>> model = tacit.fit(ratings, tacit.ItemOffsets(), epsilon=math.inf).model
+            >>> [item for item, _ in model.recommend({"a": 5.0})]
+            ['b', 'c']
         """
         _check_choice(n, seen)
         rows = self._read(known, unknown_items)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tacit.serving.columns import decoded
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -48,15 +50,13 @@ class ItemIndex:
         import pyarrow.compute as pc  # noqa: PLC0415
 
         wanted = pa.string() if self.kind == "strings" else pa.int64()
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        is_integer = pa.types.is_integer(kind)
+        column = decoded(column)
+        kind = column.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if not (is_integer or is_text or pa.types.is_string_view(kind)) or (
-            is_integer != (self.kind == "integers")
-        ):
+        if not (is_text if self.kind == "strings" else pa.types.is_integer(kind)):
             raise ValueError(f"the item column holds {kind}; this model's item ids are {self.kind}")
         try:
-            plain = column.cast(kind).cast(wanted)
+            plain = column.cast(wanted)
         except pa.ArrowException:
             plain = None  # what the library says quotes a value
         if plain is None:

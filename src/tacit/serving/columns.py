@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +45,17 @@ def pick(names: Sequence[str], named: Mapping[str, str] | None = None) -> dict[s
     if "item" not in chosen:
         raise ValueError("no item column: call the columns user, item and rating")
     return chosen
+
+
+def decoded(column: Any) -> Any:
+    """An Arrow column without dictionary and views, which many of Arrow's functions do not know."""
+    import pyarrow as pa  # noqa: PLC0415 (most users never bring a table)
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        chunks = [decoded(chunk.dictionary).take(chunk.indices) for chunk in column.chunks]
+        return pa.chunked_array(chunks, None if chunks else pa.string())
+    return column.cast(pa.string()) if pa.types.is_string_view(kind) else column
 
 
 def _plain(name: str) -> str:

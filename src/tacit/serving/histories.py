@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.serving.columns import pick
+from tacit.serving.columns import decoded, pick
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -73,8 +73,9 @@ def _values(history: Mapping[Any, Any] | Collection[Any], rules: Rules) -> NDArr
     """The ratings of one history; with implicit feedback items alone will do."""
     if isinstance(history, Mapping):
         try:
-            return np.fromiter(history.values(), np.float32, len(history))
-        except (TypeError, ValueError):
+            with np.errstate(over="ignore"):
+                return np.fromiter(history.values(), np.float32, len(history))
+        except (TypeError, ValueError, OverflowError):
             pass  # what the library says quotes a rating
         raise ValueError("ratings must be numbers: {item: rating}")
     if not rules.implicit and len(history):
@@ -103,7 +104,9 @@ def _from_matrix(matrix: Any, rules: Rules) -> Known:
         rows = matrix.tocsr()
         users = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         items, values, user_ids = rows.indices, rows.data, np.arange(rows.shape[0])
-    return rules.known(users, items.astype(np.int32), values.astype(np.float32), user_ids)
+    with np.errstate(over="ignore"):
+        ratings = values.astype(np.float32)
+    return rules.known(users, items.astype(np.int32), ratings, user_ids)
 
 
 def _as_table(source: Any) -> Any:
@@ -171,12 +174,7 @@ def _users(column: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """For each row the position of its user, and the different users."""
     if column.null_count:
         raise ValueError("some rows have no user; remove them")
-    import pyarrow as pa  # noqa: PLC0415 (most users never bring a table)
-
-    if pa.types.is_dictionary(column.type):
-        # A dictionary that came with the table may list users without a row.
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
+    encoded = decoded(column).combine_chunks().dictionary_encode()
     ids = encoded.dictionary.to_numpy(zero_copy_only=False)
     return np.asarray(encoded.indices, np.int64), ids
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -25,8 +26,8 @@ class Recommendation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Recommendations(Sequence[list[Recommendation]]):
-    """The recommendations of a batch of users: a sequence with one list for each user.
+class Recommendations:
+    """The recommendations of a batch of users: one list for each user, in the batch's order.
 
     The arrays lie behind each other without gaps: those of user u are at
     indptr[u]:indptr[u + 1], best first. Where every user got n of them, `scores.reshape(-1, n)`
@@ -44,6 +45,9 @@ class Recommendations(Sequence[list[Recommendation]]):
 
     def __len__(self) -> int:
         return len(self.user_ids)
+
+    def __iter__(self) -> Iterator[list[Recommendation]]:
+        return (self[u] for u in range(len(self)))
 
     @overload
     def __getitem__(self, user: int) -> list[Recommendation]: ...

@@ -139,9 +139,10 @@ def test_item_gradient(block, rows, users, row_bound):
     gradient = np.zeros((N_ITEMS, users.rank))
     V = users.fold.item_factors.astype(float)
     for (items, values), row in zip(plain.rows_of(block), plain.prepared(rows, block), strict=True):
-        x = plain.cut(plain.solved(users.fold, items, values), users.bound)
+        x = plain.solved(users.fold, items, values)
         residuals = np.clip(row.targets - V[row.items] @ x, -rows.clip, rows.clip)
-        gradient[row.items] += plain.cut(row.weights * residuals, row_bound)[:, None] * x
+        pull = plain.cut(row.weights * residuals, row_bound)
+        gradient[row.items] += pull[:, None] * plain.cut(x, users.bound)
     got = real(ItemGradient(rows, users, row_bound), block)["gradient"]
     assert_near(got, gradient, min(row_bound, norm_of_weights(rows) * rows.clip) * users.bound)
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,8 +13,11 @@ import pytest
 from tacit.accounting.release import Release
 from tacit.accounting.statement import PrivacyStatement
 from tacit.folding import Centring, FoldIn
+from tacit.model import file
 from tacit.model.file import ModelFileError
 from tacit.model.item_model import ItemModel, load
+from tacit.model.made_by import MadeBy
+from tacit.solvers.item_offsets import ItemOffsets
 
 IDS = np.array(["ape", "bee", "cat", "dog"], np.object_)
 OFFSETS = np.array([3.0, 3.5, 2.0, 4.0])
@@ -71,7 +76,7 @@ def test_a_file_keeps_everything(tmp_path, ids, rank):
 
 
 def test_unknown_items_and_wild_ratings_are_refused_without_being_quoted():
-    with pytest.raises(KeyError, match="1 of 2 items are not in this model's catalogue") as error:
+    with pytest.raises(KeyError, match="are not in this model's catalogue") as error:
         model().recommend({"canary-item": 4.0, "ape": 3.0})
     assert "canary-item" not in str(error.value)
     for wild in (5.125, 0.0, np.nan, np.inf):
@@ -93,22 +98,100 @@ def test_the_repr_says_what_it_is():
         {"statement": "{}"},
         {"ridge": -1},
         {"mean_ridge": "many"},
+        {"item_ids": ["ape", "ape", "cat", "dog"]},
+        {"item_ids": [1, 2, 3, True]},
+        {"item_ids": "ape"},
+        {"titles": ["Ape"]},
+        {"titles": [1, 2, 3, 4]},
+        {"scale": [5, 1]},
+        {"scale": ["1", "5"]},
+        {"parameters": 7},
+        {"solver": None},
     ],
 )
 def test_a_damaged_description_is_a_clear_error(tmp_path, change):
     model().save(tmp_path / "m")
     path = tmp_path / "m" / "model.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ModelFileError):
+    changed = json.loads(path.read_text()) | change
+    path.write_text(json.dumps(changed))
+    with pytest.raises(ModelFileError, match="was changed by hand"):
+        load(tmp_path / "m")
+    path.write_text(file.sealed(changed))
+    with pytest.raises(ModelFileError, match="incomplete or damaged"):
         load(tmp_path / "m")
 
 
-@pytest.mark.parametrize("field", ["item_ids", "titles", "scale", "statement", "ridge"])
+@pytest.mark.parametrize(
+    "field", ["item_ids", "titles", "scale", "statement", "ridge", "solver", "parameters"]
+)
 def test_a_missing_field_is_a_clear_error(tmp_path, field):
     model().save(tmp_path / "m")
     path = tmp_path / "m" / "model.json"
     described = json.loads(path.read_text())
     del described[field]
-    path.write_text(json.dumps(described))
+    path.write_text(file.sealed(described))
     with pytest.raises(ModelFileError, match="incomplete or damaged"):
         load(tmp_path / "m")
+
+
+def test_the_file_says_how_the_model_was_made(tmp_path):
+    before = dataclasses.replace(model(), made_by=MadeBy.of(ItemOffsets(mean_ridge=math.inf), "7"))
+    before.save(tmp_path / "m")
+    described = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert described["solver"] == "ItemOffsets"
+    assert described["parameters"]["steps"] == ItemOffsets().steps
+    assert described["parameters"]["mean_ridge"] == "infinity"
+    assert described["version"] == "7"
+    assert described["feedback"] == "explicit"
+    assert described["titles"] == ["Ape", "Bee", "Cat", "Dög"]
+    assert load(tmp_path / "m").made_by == before.made_by
+
+
+@pytest.mark.parametrize("change", [np.float32(1.0), None])
+def test_the_prior_is_kept_to_the_last_bit_and_belongs_to_its_factors(tmp_path, change):
+    folding = dataclasses.replace(model().folding, unobserved=0.3)
+    nearly = np.nextafter(folding.prior, np.float32(np.inf))
+    strange = nearly if change is None else folding.prior + change
+    if change is not None:
+        with pytest.raises(ValueError, match="does not belong"):
+            folding.with_prior(strange)
+        strange = folding.prior
+    before = dataclasses.replace(model(), folding=folding.with_prior(strange))
+    before.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").folding.prior, strange)
+
+
+def test_parameters_of_every_kind_can_be_written(tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Solver:
+        weights: tuple = (1, 2.5, -math.inf)
+        start: object = np.float32
+        inner: object = ItemOffsets()
+        name: str | None = None
+
+    before = dataclasses.replace(model(), made_by=MadeBy.of(Solver(), "1"))
+    before.save(tmp_path / "m")
+    parameters = load(tmp_path / "m").made_by.parameters
+    assert parameters["weights"] == [1, 2.5, "-inf"]
+    assert parameters["start"] == "type"
+    assert parameters["inner"]["steps"] == ItemOffsets().steps
+    assert parameters["name"] is None
+
+
+def test_what_does_not_fit_together_is_no_model():
+    whole = model()
+    for change, message in (
+        ({"item_ids": IDS[:3]}, "differ in length"),
+        ({"titles": ("Ape",)}, "one title for each item"),
+        ({"scale": (5.0, 1.0)}, "low < high"),
+        ({"item_ids": np.array(["ape", "ape", "cat", "dog"], np.object_)}, "different"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dataclasses.replace(whole, **change)
+
+
+def test_an_item_has_a_title():
+    assert model().title("dog") == "Dög"
+    assert dataclasses.replace(model(), titles=None).title("dog") == "dog"
+    with pytest.raises(KeyError, match="not in this model's catalogue"):
+        model().title("canary")

@@ -26,6 +26,10 @@ PUBLICS = [
 ]
 
 
+# These rank by how often an item was rated, whatever the ratings.
+BY_POPULARITY = {"popularity"}
+
+
 def users(rng, n_users=120, n_items=40):
     """Item j is rated around 1 + 3 j / n_items, each user a little higher or lower."""
     rows = []
@@ -90,11 +94,26 @@ def test_threads_change_nothing_and_noise_does(name, rng):
     assert not np.array_equal(one.centring.offsets, other.centring.offsets)
 
 
-@pytest.mark.parametrize("name", sorted(SOLVERS))
+@pytest.mark.parametrize("name", sorted(set(SOLVERS) - BY_POPULARITY))
 def test_without_noise_the_items_are_ranked_as_they_were_rated(name, rng):
     fold_in = trained(name, users(rng))
     ranked = np.argsort(fold_in.centring.offsets)
     assert np.corrcoef(ranked, np.arange(len(ranked)))[0, 1] > 0.98
+
+
+@pytest.mark.parametrize("name", sorted(BY_POPULARITY))
+def test_without_noise_the_items_are_ranked_as_often_as_they_were_rated(name, rng):
+    """Item j is rated by a share (j + 1) / n_items of users who rate equally many, at random."""
+    n_users, n_items, each = 800, 20, 6
+    shares = np.arange(1, n_items + 1) / n_items
+    race = rng.standard_exponential((n_users, n_items)) / shares
+    items = np.sort(np.argsort(race, axis=1)[:, :each], axis=1).ravel().astype(np.int32)
+    values = rng.integers(1, 6, len(items)).astype(np.float32)
+    block = UserBlock(np.arange(0, len(items) + 1, each, dtype=np.int64), items, values, n_items)
+    offsets = trained(name, block).centring.offsets
+    counts = np.bincount(items, minlength=n_items)
+    assert np.all(np.diff(offsets[np.argsort(counts, kind="stable")]) >= -1e-9)
+    assert len(np.unique(counts)) > 10
 
 
 @pytest.mark.parametrize("name", sorted(SOLVERS))

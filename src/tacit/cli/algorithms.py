@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tacit algorithms`: what can be trained, and what can be set."""
+
+from __future__ import annotations
+
+import inspect
+
+from tacit.cli.settings import DEFAULT, known_settings
+from tacit.cli.verb import AsJson, say, say_json, verb
+from tacit.solvers import SOLVERS
+
+
+@verb
+def algorithms(*, as_json: AsJson = False) -> None:
+    """List the algorithms with their settings and defaults."""
+    if as_json:
+        say_json({name: known_settings(kind) for name, kind in SOLVERS.items()})
+        return
+    for name, kind in SOLVERS.items():
+        say(f"{name}{' (default)' if name == DEFAULT else ''}")
+        say("    " + inspect.cleandoc(kind.__doc__ or "").replace("\n", "\n    "))
+        for setting, default in known_settings(kind).items():
+            say(f"    --set {setting}={default}")
+        say("")

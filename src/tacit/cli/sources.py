@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that say how ratings are read: the keywords of `tacit.read`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from tacit.cli.progress import busy
+from tacit.data.read import read
+
+if TYPE_CHECKING:
+    from tacit.data.ratings import Ratings
+
+_PANEL = "Reading"
+
+
+def _option(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=_PANEL, show_default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How ratings are read. Names and defaults are those of `tacit.read`."""
+
+    items: Annotated[
+        str | None, _option("The public catalogue, a file; else every item counts as public.")
+    ] = None
+    scale: Annotated[
+        tuple[float, float] | None, _option("Lowest and highest rating there can be.")
+    ] = None
+    implicit: Annotated[bool, _option("Rows are events without ratings.", "--implicit")] = False
+    user: Annotated[str | None, _option("Name of the user column.")] = None
+    item: Annotated[str | None, _option("Name of the item column.")] = None
+    rating: Annotated[str | None, _option("Name of the rating column.")] = None
+    timestamp: Annotated[str | None, _option("Name of the time column.")] = None
+    query: Annotated[str | None, _option("A SELECT statement, where the source is a database.")] = (
+        None
+    )
+    unknown_items: Annotated[
+        Literal["refuse", "drop"], _option("Rows of items outside the catalogue.")
+    ] = "refuse"
+    duplicates: Annotated[
+        Literal["refuse", "last"], _option("Rows of one user and item: refuse, or keep the last.")
+    ] = "refuse"
+    out_of_scale: Annotated[
+        Literal["refuse", "clip"], _option("Ratings outside the declared scale.")
+    ] = "refuse"
+
+    @property
+    def feedback(self) -> Literal["explicit", "implicit"]:
+        return "implicit" if self.implicit else "explicit"
+
+    def read(self, source: str, **changed: Any) -> Ratings:
+        """The ratings of this source; raises DataError before anything is spent."""
+        keywords: dict[str, Any] = {
+            "user": self.user,
+            "item": self.item,
+            "rating": self.rating,
+            "timestamp": self.timestamp,
+            "query": self.query,
+            "items": self.items or "source",
+            "unknown_items": self.unknown_items,
+            "duplicates": self.duplicates,
+            "scale": self.scale,
+            "out_of_scale": self.out_of_scale,
+            "feedback": self.feedback,
+        }
+        with busy(f"Reading {source}"):
+            return read(source, **(keywords | changed))
