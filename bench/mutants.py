@@ -128,7 +128,8 @@ def passes(folder: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
         check=False,
     )
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return done.returncode == 0, failed[1] if failed else done.stdout.strip()[-300:]
+    ended = f"{' '.join(tests)}, which ended with status {done.returncode}"
+    return done.returncode == 0, failed[1] if failed else ended
 
 
 def verdict(mutant: Mutant, folder: Path) -> str:

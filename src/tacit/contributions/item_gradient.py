@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tacit import kernels
 from tacit.contributions import factors
 from tacit.contributions.base import Contribution, Part
@@ -15,6 +13,7 @@ from tacit.contributions.rows import grid_of
 from tacit.folding import inner_products
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from tacit.contributions.base import Sums
