@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from tacit.mechanisms.curator import Curator
 
 MOST_FACTORS = 32
-OFFSET_STEPS = 4
+OFFSET_STEPS = 5
+COUNTS_OF_OFFSETS = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class ALS:
     """Users and items solve least squares in turn: users by themselves, items from noisy sums.
 
-    Item offsets come first (see `OffsetSteps`). Then a rating less offset and user's mean is x . v_j
-    plus chance, with user factors x of unit covariance. Each step releases the users' second
+    Item offsets come first (see `OffsetSteps`). Then a rating less offset and user's mean is
+    x . v_j plus chance, with user factors x of unit covariance. Each step releases the users' second
     moment C and, for each item, the sum g_j of weight * residual * user factor, and sets
 
         V_j <- (1 - b) V_j + b (n_j I + ridge_j I)^-1 (g_j + n_j C V_j)
 
-    which is the M-step of maximum likelihood: what users do not know of their own factors, I - C, is
-    part of the normal matrix n_j I, so that neither side can overfit by outgrowing the other. All
-    items share C, because residuals are taken user by user. ridge_j follows from the noise that the
-    average over the steps leaves in g_j and from the size that factors are expected to have.
+    which is the M-step of maximum likelihood: what users do not know of their own factors, I - C,
+    is part of the normal matrix n_j I, so that neither side overfits by outgrowing the other. All
+    items share C, because residuals are taken user by user. ridge_j follows from the noise that
+    averaging over the steps leaves in g_j, and from the size that factors are expected to have.
 
     What is None follows from public quantities (see `recipe`).
 
@@ -51,7 +52,7 @@ class ALS:
     explained: variance that all factors together explain, likewise.
     factor_bound: user factors longer than this times sqrt(rank) are cut to it.
     row_bound: a user's root mean square residual counts as at most this share of the width.
-    count_share, offset_share, gram_share: of mu^2; the sums of the steps get the rest.
+    offset_share, gram_share: of mu^2, for offsets with counts and for C; the sums get the rest.
     seed: of the random factors it starts from; noise has no seed.
     """
 
@@ -62,7 +63,6 @@ class ALS:
     explained: float = 0.2
     factor_bound: float = 0.8
     row_bound: float = 0.18
-    count_share: float = 0.04
     offset_share: float | None = None
     gram_share: float = 0.01
     seed: int = 0
@@ -74,11 +74,11 @@ class ALS:
         for name in ("chance", "explained", "factor_bound", "row_bound"):
             if not 0 < (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"{name} must be a positive number, got {value}")
-        for name in ("averaging", "count_share", "offset_share", "gram_share"):
+        for name in ("averaging", "offset_share", "gram_share"):
             if (value := getattr(self, name)) is not None and not 0 < value <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
-        if not self.count_share + (self.offset_share or 0) + self.gram_share < 1:
-            raise ValueError("count_share + offset_share + gram_share must be below 1")
+        if not (self.offset_share or 0) + self.gram_share < 1:
+            raise ValueError("offset_share + gram_share must be below 1")
 
     def plan(self, public: Public) -> Plan:
         h = self.recipe(public)
@@ -130,8 +130,8 @@ class ALS:
         strength = public.n_users * public.mu / math.sqrt(public.n_items)
         rank = round(min(MOST_FACTORS, 0.65 * math.sqrt(strength))) if strength >= 40 else 0
         rank = min(rank if self.rank is None else self.rank, public.n_items)
-        share = self.offset_share or float(np.clip(30 / strength, 0.15, 0.85))
-        share = share if rank else 1 - self.count_share
+        share = self.offset_share or float(np.clip(32 / strength, 0.18, 0.9))
+        share = share if rank else 1.0
         unit = public.width / 4
         return Recipe(
             rank=rank,
@@ -140,8 +140,14 @@ class ALS:
             factor_variance=self.explained * unit**2 / max(rank, 1),
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
             row_bound=self.row_bound * public.width,
-            offset_steps=OffsetSteps(self.count_share, share, OFFSET_STEPS, unit, 1.0),
-            gradient_share=1 - self.count_share - share - self.gram_share,
+            offset_steps=OffsetSteps(
+                count_share=share * COUNTS_OF_OFFSETS,
+                sum_share=share * (1 - COUNTS_OF_OFFSETS),
+                steps=OFFSET_STEPS,
+                row_bound=unit,
+                mean_ridge=1.0,
+            ),
+            gradient_share=1 - share - self.gram_share,
         )
 
 

@@ -32,9 +32,9 @@ class Offsets:
 class OffsetSteps:
     """Each step asks for the sum of rating - user's mean - offset over the raters of each item.
 
-    The user's mean allows for the offsets known so far, so means and offsets sharpen each other; the
-    average over the steps so far is shrunk by how noisy it is. A user's n ratings weigh 1 / sqrt(n)
-    each.
+    The user's mean allows for the offsets known so far, so means and offsets sharpen each other;
+    the average over the steps so far is shrunk by how noisy it is. A user's n ratings weigh
+    1 / sqrt(n) each.
 
     count_share, sum_share: of mu^2, for the counts and for all sums together.
     steps: how often the sums are released.
@@ -58,7 +58,7 @@ class OffsetSteps:
         )
 
     def centring(self, public: Public, offsets: NDArray[np.float64]) -> Centring:
-        """A rating less its item's offset and the user's own mean, around the middle of the scale."""
+        """A rating less its item's offset and the user's mean, around the middle of the scale."""
         return Centring((public.low + public.high) / 2 + offsets, self.mean_ridge)
 
     def ask(self, curator: Curator) -> Offsets:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Empirical-Bayes shrinkage of item offsets: how much to believe a noisy sum, told by all of them."""
+"""Empirical-Bayes shrinkage of item offsets: all sums together tell how much to believe one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def shrunk_offsets(
 ) -> NDArray[np.float64]:
     """Posterior mean of b where sums_j = counts_j b_j + noise, b_j ~ N(a + c log counts_j, tau^2).
 
-    Popular items are rated higher, so the prior mean follows the noisy count; a, c and tau are those
-    of highest likelihood. rating_variance is what chance among raters adds to a sum. Inputs are
+    Popular items are rated higher, so the prior mean follows the noisy count; a, c and tau are
+    those of highest likelihood. rating_variance is what chance among raters adds to a sum. Inputs are
     released numbers only, so this is post-processing. a and c themselves are shrunk toward 0 (as if
     of standard deviation width / 4), so that noise beyond all signal gives offsets near 0.
     """
