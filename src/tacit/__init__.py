@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
+    from tacit.solvers.als import ALS
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.training import fit
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BudgetError": "tacit.mechanisms.ledger",
     "DataError": "tacit.data.errors",
+    "ALS": "tacit.solvers.als",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "ModelFileError": "tacit.model.file",
@@ -39,6 +41,7 @@ _HOME = {
 }
 
 __all__ = [
+    "ALS",
     "BudgetError",
     "DataError",
     "ItemModel",

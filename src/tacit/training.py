@@ -19,7 +19,7 @@ from tacit.mechanisms.entropy import NoiseSource
 from tacit.mechanisms.gaussian import RELATIVE_ERROR
 from tacit.model.item_model import ItemModel
 from tacit.model.made_by import MadeBy
-from tacit.solvers.item_offsets import ItemOffsets
+from tacit.solvers.als import ALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,7 @@ def fit(
 
     Args:
         ratings: from `tacit.read`.
-        solver: the algorithm with its hyper-parameters; `ItemOffsets()` if none is given.
+        solver: the algorithm with its hyper-parameters; `ALS()` if none is given.
         epsilon: the whole budget; `math.inf` trains without privacy, and the statement says so.
         delta: the largest power of ten not above 1 / (10 users) if none is given.
         threads: all cores if none is given; the result does not depend on it.
@@ -117,7 +117,7 @@ def fit(
             stacklevel=2,
         )
     execution = Execution(threads=threads, journal=journal)
-    return train(ratings, solver or ItemOffsets(), budget, execution)
+    return train(ratings, solver or ALS(), budget, execution)
 
 
 def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution) -> Fit:

@@ -33,8 +33,8 @@ class ALS:
     """Users and items solve least squares in turn: users by themselves, items from noisy sums.
 
     Item offsets come first (see `OffsetSteps`). Then a rating less offset and user's mean is
-    x . v_j plus chance, with user factors x of unit covariance. Each step releases the users' second
-    moment C and, for each item, the sum g_j of weight * residual * user factor, and sets
+    x . v_j plus chance, with user factors x of unit covariance. Each step releases the users'
+    second moment C and, for each item, the sum g_j of weight * residual * user factor, and sets
 
         V_j <- (1 - b) V_j + b (n_j I + ridge_j I)^-1 (g_j + n_j C V_j)
 

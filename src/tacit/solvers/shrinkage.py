@@ -24,9 +24,9 @@ def shrunk_offsets(
     """Posterior mean of b where sums_j = counts_j b_j + noise, b_j ~ N(a + c log counts_j, tau^2).
 
     Popular items are rated higher, so the prior mean follows the noisy count; a, c and tau are
-    those of highest likelihood. rating_variance is what chance among raters adds to a sum. Inputs are
-    released numbers only, so this is post-processing. a and c themselves are shrunk toward 0 (as if
-    of standard deviation width / 4), so that noise beyond all signal gives offsets near 0.
+    those of highest likelihood. rating_variance is what chance among raters adds to a sum. Inputs
+    are released numbers only, so this is post-processing. a and c themselves are shrunk toward 0
+    (as if of standard deviation width / 4), so that noise beyond all signal gives offsets near 0.
     """
     precision = np.eye(2) / (width / 4) ** 2
     design = np.stack([np.ones_like(counts), np.log(counts)], axis=1) * counts[:, None]
