@@ -33,7 +33,7 @@ test: $(VENV)/.tools ## the tests that belong in CI
 lint: $(VENV)/.tools ## ruff, formatting, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell src tests bench docs proofs cpp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+	$(BIN)/codespell src tests bench docs examples proofs cpp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
 
 types: $(VENV)/.tools ## mypy, strict
 	$(BIN)/mypy
@@ -53,12 +53,17 @@ nightly: $(VENV)/.tools mutants ## everything that is too long for CI
 
 mutants: $(VENV)/.tools ## break the privacy layer on purpose: every mutant must be caught
 	$(BIN)/python bench/mutants.py --output bench/results/mutants.txt
+	$(BIN)/python bench/report.py
 
-bench: $(VENV)/.tools ## kernels and reading, measured; output under bench/results
-	$(BIN)/python bench/kernels/noise.py | tee bench/results/noise.txt
-	$(BIN)/python bench/kernels/solve.py | tee bench/results/solve.txt
-	$(BIN)/python bench/kernels/sums.py | tee bench/results/sums.txt
-	$(BIN)/python bench/read.py | tee bench/results/read.txt
+bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under bench/results
+	$(PIP) --group bench
+	$(BIN)/python bench/fresh_clone.py > bench/results/fresh_clone.txt
+	$(BIN)/python bench/kernels/noise.py > bench/results/noise.txt
+	$(BIN)/python bench/kernels/solve.py > bench/results/solve.txt
+	$(BIN)/python bench/kernels/sums.py --repeats 5 > bench/results/sums.txt
+	$(BIN)/python bench/read.py --repeats 2 > bench/results/read.txt
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
+	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)
 	$(PIP) build
