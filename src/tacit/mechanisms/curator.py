@@ -89,6 +89,23 @@ def check_grid(part: Part, cost: Release, n_users: int) -> None:
         )
 
 
+def charged(
+    ledger: Ledger, contribution: Contribution, release: str, n_users: int
+) -> list[tuple[Part, Release]]:
+    """Spend what releasing every part of the contribution once costs, or refuse all of it."""
+    parts = contribution.parts
+    costs = [planned_release(ledger.plan, part, f"{release}.{part.name}") for part in parts]
+    for part, cost in zip(parts, costs, strict=True):
+        check_grid(part, cost, n_users)
+        if cost.sample_rate < 1:
+            raise ValueError(
+                f"release {cost.name!r} is planned for a sample of the users, but all of them "
+                "would enter: no sample is drawn here, so plan it with sample_rate=1"
+            )
+    ledger.charge(costs)
+    return list(zip(parts, costs, strict=True))
+
+
 class DataCurator:
     """The curator over real data."""
 
@@ -110,16 +127,9 @@ class DataCurator:
         self._progress = progress
 
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
-        parts = contribution.parts
-        costs = [planned_release(self.plan, part, f"{release}.{part.name}") for part in parts]
-        for part, cost in zip(parts, costs, strict=True):
-            check_grid(part, cost, self._engine.n_users)
-        self.ledger.charge(costs)
+        costs = charged(self.ledger, contribution, release, self._engine.n_users)
         sums = self._total(contribution, release)
-        noisy = {
-            part.name: self._released(sums[part.name], part, cost)
-            for part, cost in zip(parts, costs, strict=True)
-        }
+        noisy = {part.name: self._released(sums[part.name], part, cost) for part, cost in costs}
         self._progress(release)
         return noisy
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.mechanisms.curator import check_grid, planned_release
+from tacit.mechanisms.curator import charged
 from tacit.mechanisms.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -26,9 +26,5 @@ class Rehearsal:
         self.ledger = Ledger(plan)
 
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
-        parts = contribution.parts
-        costs = [planned_release(self.plan, part, f"{release}.{part.name}") for part in parts]
-        for part, cost in zip(parts, costs, strict=True):
-            check_grid(part, cost, self.public.n_users)
-        self.ledger.charge(costs)
-        return {part.name: np.zeros(part.shape) for part in parts}
+        costs = charged(self.ledger, contribution, release, self.public.n_users)
+        return {part.name: np.zeros(part.shape) for part, _ in costs}

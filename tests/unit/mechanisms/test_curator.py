@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 import traceback
 
 import numpy as np
@@ -114,6 +115,15 @@ def test_overflow_is_excluded_by_public_bounds_before_anything_is_spent():
 def test_noise_that_cannot_be_drawn_exactly_is_refused_before_anything_is_spent(std, size):
     the_curator = curator(plan(std=std), NoEngine())
     with pytest.raises(ValueError, match=f"epsilon is too {size} for this release"):
+        the_curator.noisy_sum(COUNTS, "counts")
+    assert the_curator.ledger.releases == ()
+
+
+@pytest.mark.parametrize("of_data", [True, False])
+def test_a_price_for_a_sample_is_refused_because_no_sample_is_drawn(of_data):
+    sampled = Plan((replace(plan().releases[0], sample_rate=0.5),))
+    the_curator = curator(sampled, NoEngine()) if of_data else Rehearsal(PUBLIC, sampled)
+    with pytest.raises(ValueError, match="no sample is drawn here"):
         the_curator.noisy_sum(COUNTS, "counts")
     assert the_curator.ledger.releases == ()
 
