@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 
 import tacit.contributions
-from tacit.contributions import REGISTRY, Contribution, ItemSums, Part, Rows
+from tacit.contributions import REGISTRY, Contribution, ItemSums, Part, Rows, UserMetric
 
 from .examples import MANY_ITEMS, User, adversaries, block_of, examples, n_items_of
 
@@ -105,6 +105,10 @@ def test_parts_are_as_declared(contribution):
         assert part.l2 == pytest.approx(part.limit * part.step)
         # Sums over 10^8 users fit int64 with room for the noise.
         assert part.limit * 10**8 < 2**62
+        # Packed matrices need isometric noise; only they and sums of positive numbers are cones.
+        assert part.symmetric == (part.name in {"gram", "covariance"})
+        positive = isinstance(contribution, UserMetric) or part.name in {"count", "energy"}
+        assert part.cone == (part.symmetric or positive)
 
 
 @st.composite

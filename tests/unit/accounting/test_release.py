@@ -55,3 +55,12 @@ def test_scaling_changes_stds_alone():
     plan = Plan((Release("a", 1.0, 2.0, 3, size=7, cone=True),))
     assert plan.scaled(1.5) == Plan((Release("a", 1.0, 3.0, 3, size=7, cone=True),))
     assert plan.scaled(2.0).mu == plan.mu / 2
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_share_is_what_all_times_of_a_release_cost_together(times):
+    release = Release.share("sum", l2=3.0, share=0.25, times=times, size=7, cone=True)
+    assert release.mu_squared == pytest.approx(0.25, rel=1e-14)
+    assert (release.l2, release.times, release.size, release.cone) == (3.0, times, 7, True)
+    other = Release.share("other", l2=1.0, share=0.75)
+    assert Plan((release, other)).mu == pytest.approx(1.0, rel=1e-14)

@@ -9,8 +9,8 @@ import os
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
 import traceback
+from dataclasses import replace
 
 import numpy as np
 import pytest
