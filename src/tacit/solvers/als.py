@@ -12,7 +12,7 @@ import numpy as np
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import GramAndGradient, Rows, UserFactors
 from tacit.contributions.base import triangle
-from tacit.folding import FoldIn
+from tacit.folding import Centring, FoldIn
 from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import OffsetSteps
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
-    from tacit.folding import Centring
     from tacit.mechanisms.curator import Curator
 
 MOST_FACTORS = 32
 OFFSET_STEPS = 5
 COUNTS_OF_OFFSETS = 0.15
+LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
 
 
 @dataclass(frozen=True, slots=True)
 class ALS:
     """Users and items solve least squares in turn: users by themselves, items from noisy sums.
 
-    Item offsets come first (see `OffsetSteps`). Then a rating less offset and user's mean is
+    Item offsets come first (see `OffsetSteps`). Then a rating less its item's offset is
     x . v_j plus chance, with user factors x of unit covariance. Each step releases the users'
     second moment C and, for each item, the sum g_j of weight * residual * user factor, and sets
 
@@ -45,7 +45,8 @@ class ALS:
 
     What is None follows from public quantities (see `recipe`).
 
-    rank: number of factors; 0 leaves them out, where they would drown in noise.
+    rank: number of factors, of which the first is the user's level, alike for all items; 0 leaves
+        them out, where they would drown in noise, and takes her mean for her level.
     steps: how often C and the sums are released.
     averaging: b. Below 1 every step's release counts, so that steps may be many and noisy.
     chance: variance of a rating around its prediction, as a share of (width of the scale / 4)^2.
@@ -108,9 +109,13 @@ class ALS:
         h = self.recipe(public)
         offsets = h.offset_steps.ask(curator)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
-        rows = Rows(public.width, centring)
         V = h.start(public, self.seed)
-        for t in range(self.steps if h.rank else 0):
+        if h.rank == 0:
+            return h.fold(V, centring)
+        # From here on the level is a factor, so it is found together with the others.
+        centring = Centring(centring.offsets)
+        rows = Rows(public.width, centring)
+        for t in range(self.steps):
             users = UserFactors(h.fold(V, centring), h.factor_bound)
             question = GramAndGradient(rows, users, h.row_bound)
             answer = curator.noisy_sum(question, "factors")
@@ -118,6 +123,7 @@ class ALS:
             ridge = h.ridge(n, curator.plan["factors.gradient"].std, public)
             b = h.averaging if t else 1.0
             V = (1 - b) * V + b * expected_step(n, C, answer["gradient"], V, ridge)
+            V[:, 0] = h.level
         return h.fold(V, centring)
 
     def recipe(self, public: Public) -> Recipe:
@@ -139,6 +145,7 @@ class ALS:
             chance=self.chance * unit**2,
             factor_variance=self.explained * unit**2 / max(rank, 1),
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
+            level=LEVEL * unit,
             row_bound=self.row_bound * public.width,
             offset_steps=OffsetSteps(
                 count_share=share * COUNTS_OF_OFFSETS,
@@ -160,6 +167,7 @@ class Recipe:
     chance: float
     factor_variance: float
     factor_bound: float
+    level: float
     row_bound: float
     offset_steps: OffsetSteps
     gradient_share: float
@@ -183,4 +191,6 @@ class Recipe:
         """Random item factors of about the expected size."""
         rng = np.random.default_rng(seed)
         size = math.sqrt(self.factor_variance)
-        return rng.standard_normal((public.n_items, self.rank)) * size
+        V = rng.standard_normal((public.n_items, self.rank)) * size
+        V[:, :1] = self.level
+        return V
