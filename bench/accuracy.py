@@ -4,7 +4,8 @@
     python bench/accuracy.py [--part validation]
 
 Split by rating, 80/10/10, seed 0. The defaults were chosen on the validation parts of the same two
-sets; nothing is tuned by budget or by set. Ratings are looked for beside the repository and where TACIT_DATA points; none are downloaded.
+sets; nothing is tuned by budget or by set. Ratings are looked for beside the repository and where
+TACIT_DATA points; none are downloaded.
 """
 
 from __future__ import annotations
@@ -73,7 +74,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=["test", "validation"], default="test")
     part = parser.parse_args().part
-    print(f"command    python bench/accuracy.py --part {part}")
     print(describe(2))
     print("repeats    5 seeds, fresh noise each; mean and deviation of the RMSE, seconds for one\n")
     print(f"{'data':16s} {'epsilon':>7s} {'delta':>6s} {'solver':13s} {'RMSE':>7s} {'+-':>7s}   s")

@@ -19,7 +19,6 @@ LIMITS = {"demo": 180, "test": 900}  # seconds on 2 cores
 
 
 def main() -> int:
-    print("command    python bench/fresh_clone.py")
     print(describe(2))
     print("repeats    one; packages come from the registry or the cache of the package installer\n")
     missed = False

@@ -6,7 +6,10 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import sys
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
 
 _FLAGS = ("avx2", "fma", "avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vnni", "vaes")
 _LIBRARIES = ("tacit", "numpy", "scipy", "duckdb", "pyarrow", "cryptography")
@@ -14,13 +17,15 @@ _SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TA
 
 
 def describe(threads: int) -> str:
-    """Processor, its flags that matter, memory, versions, settings and the threads used."""
+    """Command, processor, its flags that matter, memory, versions, settings and threads."""
     name = _processor("model name") or platform.processor() or platform.machine()
     flags = _processor("flags").split()
     system = f"{platform.system()} {platform.machine()}"
     settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
+    script = Path(sys.argv[0]).resolve().relative_to(ROOT)
     return "\n".join(
         [
+            " ".join(["command    python", str(script), *sys.argv[1:]]),
             f"machine    {name}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB",
             f"flags      {' '.join(f for f in _FLAGS if f in flags) or 'unknown'}",
             f"system     {system}, Python {platform.python_version()}",

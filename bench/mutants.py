@@ -205,7 +205,7 @@ def main() -> int:
     mutants = [each for each in listed() if asked.only in f"{each.file} {each.what}"]
     start, survivors = time.perf_counter(), 0
     check_without_mutant(mutants)
-    say("command: python bench/mutants.py")
+    say("command    python bench/mutants.py")
     say("without a mutant: all tests pass")
     for number, (mutant, outcome) in enumerate(verdicts(mutants, asked.jobs), 1):
         survivors += outcome == "SURVIVED"

@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
+
+from machine import describe
 
 USERS, ITEMS, RATINGS = 160_000, 60_000, 25_000_000
 LIMIT = 2 * 2**30
@@ -93,11 +92,7 @@ def child(way: str, path: str) -> None:
 
 
 def main(ratings: int, repeats: int) -> None:
-    print(f"command: python bench/read.py --ratings {ratings} --repeats {repeats}")
-    print(f"machine: {platform.machine()}, {os.cpu_count()} cores")
-    names = ("duckdb", "pyarrow", "numpy", "pandas")
-    libraries = [f"{name} {version(name)}" for name in names]
-    print("versions:", ", ".join([f"Python {platform.python_version()}", *libraries]))
+    print(describe(2))
     print(f"rows: {ratings:,}; users: {USERS:,}; items: {ITEMS:,}; best of {repeats}")
     empty = measured("nothing", "-")["peak"]
     print(f"peak of a process that only imports the package: {empty / 2**20:,.0f} MiB\n")

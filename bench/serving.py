@@ -52,7 +52,6 @@ MOST_MILLISECONDS = 1.0
 
 def main() -> int:
     """Measure, print, and fail where a required figure is missed."""
-    print("command    python bench/serving.py")
     print(describe(THREADS))
     ratings = movielens_like()
     block = ratings.block

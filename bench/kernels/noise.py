@@ -8,16 +8,15 @@ Fails where the noise is not at least three times as fast as standard_normal fro
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import cryptography
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from machine import describe
 from tacit.kernels import isa
 from tacit.kernels import rounded_gaussian as kernel
 from tacit.kernels.reference.noise import ziggurat
@@ -33,14 +32,6 @@ REPEATS = 300
 IN_A_ROW = 6
 EXPONENTS = (4, 20, 35, 40, 45)
 WANTED = 3.0
-
-
-def processor() -> str:
-    """The processor's name where the system tells it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    names = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    told = [line.split(":")[1].strip() for line in names if line.startswith("model name")]
-    return told[0] if told else platform.processor()
 
 
 def best_times(works: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -80,12 +71,8 @@ def works() -> dict[str, Callable[[], object]]:
 
 def main() -> int:
     """Time, print, and judge."""
-    print("command    python bench/kernels/noise.py")
-    print(f"machine    {processor()}, {os.cpu_count()} cores, {platform.system()}; 1 thread used")
-    print(
-        f"versions   Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"cryptography {cryptography.__version__}; kernels: {isa()}"
-    )
+    print(describe(1))
+    print(f"kernel     {isa()}")
     print(f"task       {N} values, best of {REPEATS} repeats, in turns of {IN_A_ROW}")
     print(f"error      every cell's probability within a factor 1 +- {RELATIVE_ERROR:.1e}\n")
     rates = {name: N / seconds / 1e6 for name, seconds in best_times(works()).items()}

@@ -43,7 +43,6 @@ BLOCK = 16  # the kernel takes the dual where it is smaller by a block of this m
 
 def main() -> int:
     """Measure, print, and fail where a required share is missed."""
-    print("command    python bench/kernels/solve.py")
     print(describe(THREADS))
     print(f"kernel     {_kernels.isa()}")
     block = movielens_like().block

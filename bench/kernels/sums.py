@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from machine import describe
 from tacit import kernels
 
 if TYPE_CHECKING:
@@ -183,14 +184,6 @@ def rank_kernels(blocks: list[Block], rank: int) -> Iterator[Case]:
     )
 
 
-def machine() -> str:
-    """The processor's own name, where the system tells it."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text().splitlines() if known.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
-
-
 def dgemm(repeats: int) -> float:
     """Gop/s of NumPy's own float64 matrix product on one thread, to compare with."""
     a = np.random.default_rng(0).random((1200, 1200))
@@ -211,9 +204,9 @@ def main() -> None:
     options = parser.parse_args()
     blocks = make_blocks(options.ratings, options.block)
     n = sum(len(block.items) for block in blocks)
-    print(f"machine: {machine()}; kernels: {kernels.isa()}; NumPy {np.__version__}")
+    print(describe(2))
+    print(f"kernel     {kernels.isa()}")
     print(f"{n} ratings of {N_USERS} users and {N_ITEMS} items in {len(blocks)} blocks")
-    print(f"command: python bench/kernels/sums.py {' '.join(sys.argv[1:])}".rstrip())
     print(f"best of {options.repeats}; float64 matrix product of NumPy, one thread:", end=" ")
     print(f"{dgemm(options.repeats):.0f} Gop/s")
     print(f"load of the machine: {os.getloadavg()[0]:.1f}")
