@@ -13,6 +13,7 @@ from tacit.accounting import gdp
 from tacit.accounting.calibrate import calibrate, default_delta
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
+from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting.release import Plan
     from tacit.data.ratings import Ratings
+    from tacit.engines.base import Engine
     from tacit.solvers.base import Solver
 
 NOT_COVERED = (
@@ -126,7 +128,7 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     public, plan = calibrated_plan(
         solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
     )
-    engine = LocalThreads(ratings.block, threads=execution.threads)
+    engine = engine_of(ratings, execution)
     source, journal = execution.source, execution.journal
     curator = DataCurator(
         engine, public, plan, source, journal=journal, progress=execution.progress
@@ -152,6 +154,14 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
         made_by=MadeBy.of(solver, version("tacit")),
     )
     return Fit(model)
+
+
+def engine_of(ratings: Ratings, execution: Execution) -> Engine:
+    """Where the rows lie decides who adds them up."""
+    rows = ratings.rows
+    if isinstance(rows, UserBlock):
+        return LocalThreads(rows, threads=execution.threads)
+    raise TypeError(f"no engine adds up a {type(rows).__name__}")
 
 
 def calibrated_plan(

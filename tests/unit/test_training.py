@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -145,3 +145,17 @@ def test_what_was_taken_as_public_is_told(ratings):
     told = tacit.fit(tacit.read(table, items=["a", "b", "c"], scale=(0, 5)), epsilon=1.0)
     assert "item catalogue: 3 items, given apart from the ratings" in told.statement.public
     assert "rating scale: 0 to 5, declared" in told.statement.public
+
+
+def test_rows_that_no_engine_knows_are_refused_before_anything_is_spent(ratings, tmp_path):
+    class Elsewhere:
+        n_users, n_items = N_USERS, N_ITEMS
+
+    journal = tmp_path / "journal"
+    strange = replace(ratings, rows=Elsewhere(), ids=None)
+    with pytest.raises(TypeError, match="no engine adds up a Elsewhere"):
+        tacit.fit(strange, epsilon=1.0, delta=1e-3, journal=journal)
+    assert not journal.exists()
+    for look in ("block", "user_ids"):
+        with pytest.raises(tacit.DataError, match="do not lie in memory"):
+            getattr(strange, look)
