@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from tacit.kernels.reference import noise as _noise
 from tacit.kernels.reference import rank as _rank
+from tacit.kernels.reference import replay as _replay
 from tacit.kernels.reference import solve as _solve
 from tacit.kernels.reference import sums as _sums
 
@@ -51,6 +52,7 @@ hash_rows = _pick(_sums.hash_rows)
 keep_smallest = _pick(_sums.keep_smallest)
 pack_items = _pick(_rank.pack_items)
 rank_users = _pick(_rank.rank_users)
+replay_users = _pick(_replay.replay_users)
 rounded_gaussian = _pick(_noise.rounded_gaussian)
 scatter_gram = _pick(_sums.scatter_gram)
 scatter_outer = _pick(_sums.scatter_outer)
@@ -67,6 +69,7 @@ __all__ = [
     "keep_smallest",
     "pack_items",
     "rank_users",
+    "replay_users",
     "rounded_gaussian",
     "scatter_gram",
     "scatter_outer",

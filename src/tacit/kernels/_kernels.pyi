@@ -62,3 +62,14 @@ def rank_users(
     indptr: NDArray[int64],
     excluded: NDArray[int32],
 ) -> tuple[NDArray[int32], NDArray[float32]]: ...
+
+# replay: see reference/replay.py
+def replay_users(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    targets: NDArray[float32],
+    directions: NDArray[float32],
+    pulls: NDArray[float32],
+    keep: float,
+    length: float,
+) -> tuple[NDArray[float32], NDArray[float32]]: ...
