@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.data.errors import DataError
+from tacit.data.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from tacit.data.memory import Recollection
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -22,12 +25,15 @@ class UserBlock:
 
     Ids stay behind in the reader: a block cannot name anybody. Its repr shows only public facts,
     because a repr ends up in logs.
+
+    memo: what these users know from an earlier step (`remembering`); other rows never share it.
     """
 
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
     values: NDArray[np.float32]
     n_items: int
+    memo: Recollection | None = None
 
     @property
     def n_users(self) -> int:
@@ -64,7 +70,13 @@ class UserBlock:
             items=self.items[first:last],
             values=self.values[first:last],
             n_items=self.n_items,
+            memo=self.memo and self.memo.part(slice(start, stop), slice(int(first), int(last))),
         )
+
+    def remembering(self) -> UserBlock:
+        """The same rows with an empty memory, which all its views share."""
+        memory = Memory(self.n_users, len(self.items))
+        return replace(self, memo=memory.everyone())
 
     def split(self, ratings_per_block: int) -> Iterator[UserBlock]:
         """Blocks of whole users with about that many ratings each; one heavy user is one block."""
