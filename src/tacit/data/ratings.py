@@ -20,12 +20,22 @@ class Ratings:
 
     The number of users, the catalogue and the scale are public by assumption and every statement
     says so. The number of ratings is not: it appears in no repr, log or error.
+
+    own_epsilons: what each user grants, NaN where she said nothing; a training turns it into levels
+        of the block (see `UserBlock.levels`), since they depend on its budget. None if nobody was
+        asked. Private like her ratings.
     """
 
     block: UserBlock
     user_ids: NDArray[np.int64] | NDArray[np.object_]
     catalogue: Catalogue
     scale: Scale
+    own_epsilons: NDArray[np.float64] | None = None
+
+    @property
+    def personal(self) -> bool:
+        """Whether users could declare a privacy of their own; public, unlike what they said."""
+        return self.own_epsilons is not None or self.block.levels is not None
 
     @property
     def n_users(self) -> int:
