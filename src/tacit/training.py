@@ -13,6 +13,7 @@ from tacit.accounting import gdp, personal
 from tacit.accounting.calibrate import calibrate, default_delta
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
+from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tacit.accounting.release import Plan
-    from tacit.data.block import UserBlock
     from tacit.data.ratings import Ratings
+    from tacit.engines.base import Engine
     from tacit.solvers.base import Solver
 
 NOT_COVERED = (
@@ -127,8 +128,7 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     public, plan = calibrated_plan(
         solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
     )
-    block = with_own_levels(ratings, plan, budget)
-    engine = LocalThreads(block, threads=execution.threads)
+    engine = engine_of(with_own_levels(ratings, plan, budget), execution)
     source, journal = execution.source, execution.journal
     curator = DataCurator(
         engine, public, plan, source, journal=journal, progress=execution.progress
@@ -156,6 +156,14 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     return Fit(model)
 
 
+def engine_of(ratings: Ratings, execution: Execution) -> Engine:
+    """Where the rows lie decides who adds them up."""
+    rows = ratings.rows
+    if isinstance(rows, UserBlock):
+        return LocalThreads(rows, threads=execution.threads)
+    raise TypeError(f"no engine adds up a {type(rows).__name__}")
+
+
 def calibrated_plan(
     solver: Solver, *, n_users: int, n_items: int, scale: tuple[float, float], budget: Budget
 ) -> tuple[Public, Plan]:
@@ -168,13 +176,13 @@ def calibrated_plan(
     return public, plan
 
 
-def with_own_levels(ratings: Ratings, plan: Plan, budget: Budget) -> UserBlock:
-    """The rows with each user's level; where she named an epsilon it follows from the plan."""
+def with_own_levels(ratings: Ratings, plan: Plan, budget: Budget) -> Ratings:
+    """The same with the level of each user who named an epsilon: it follows from the plan."""
     own = ratings.own_epsilons
     if own is None:
-        return ratings.block
+        return ratings
     found = personal.levels(own, plan.releases, budget.delta, relative_error=RELATIVE_ERROR)
-    return replace(ratings.block, levels=found)
+    return replace(ratings, rows=replace(ratings.block, levels=found))
 
 
 def public_assumptions(ratings: Ratings) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import tacit
 from tacit.accounting.calibrate import default_delta
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import ItemCounts, ItemSums, Rows
+from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
 from tacit.mechanisms.entropy import NoiseSource, SeededSource
 from tacit.training import Budget, Execution, train
@@ -155,9 +156,7 @@ def own_privacy(**columns):
 
 def test_levels_of_users_reach_the_sums_and_the_statement(monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        "tacit.engines.local.UserBlock.check", lambda block: seen.append(block.levels), raising=False
-    )
+    monkeypatch.setattr(UserBlock, "check", lambda block: seen.append(block.levels))
     by_level = tacit.read(pa.table(own_privacy(privacy=lambda user: np.where(user < 20, 0.5, 1))))
     statement = trained(by_level, tacit.ItemOffsets())
     assert any("privacy level of their own" in each for each in statement.public)
@@ -168,5 +167,21 @@ def test_levels_of_users_reach_the_sums_and_the_statement(monkeypatch):
     statement = trained(tacit.read(table, privacy_unit="epsilon"), tacit.ItemOffsets())
     by_level, by_epsilon = seen
     assert by_level.tolist() == [0.5] * 20 + [1.0] * 20
-    assert statement.epsilon_of(by_epsilon[0]) <= 0.25 < statement.epsilon_of(by_epsilon[0] + 1 / 256)
+    assert (
+        statement.epsilon_of(by_epsilon[0]) <= 0.25 < statement.epsilon_of(by_epsilon[0] + 1 / 256)
+    )
     assert by_epsilon[20:].tolist() == [1.0] * 20
+
+
+def test_rows_that_no_engine_knows_are_refused_before_anything_is_spent(ratings, tmp_path):
+    class Elsewhere:
+        n_users, n_items = N_USERS, N_ITEMS
+
+    journal = tmp_path / "journal"
+    strange = replace(ratings, rows=Elsewhere(), ids=None)
+    with pytest.raises(TypeError, match="no engine adds up a Elsewhere"):
+        tacit.fit(strange, epsilon=1.0, delta=1e-3, journal=journal)
+    assert not journal.exists()
+    for look in ("block", "user_ids"):
+        with pytest.raises(tacit.DataError, match="do not lie in memory"):
+            getattr(strange, look)

@@ -40,6 +40,11 @@ class UserBlock:
     def n_users(self) -> int:
         return len(self.indptr) - 1
 
+    @property
+    def personal(self) -> bool:
+        """Whether users could declare a level of their own."""
+        return self.levels is not None
+
     def __repr__(self) -> str:
         return f"UserBlock(n_items={self.n_items}, <private rows>)"
 

@@ -44,7 +44,7 @@ def same_users(part: Ratings, whole: Ratings) -> Ratings:
     if found:
         raise ValueError("some users of the part are not among the users of the whole")
     block = replace(rows_of(part.block, rows), levels=whole.block.levels)
-    return replace(whole, block=block)
+    return replace(whole, rows=block)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -76,8 +76,8 @@ def held_out_users(
         own = ratings.own_epsilons
         return replace(
             ratings,
-            block=rows,
-            user_ids=ratings.user_ids[users],
+            rows=rows,
+            ids=ratings.user_ids[users],
             own_epsilons=None if own is None else own[users],
         )
 

@@ -47,4 +47,4 @@ def _k_of_each(indptr: NDArray[np.int64], k: int, rng: np.random.Generator) -> N
 
 
 def _part(ratings: Ratings, kept: NDArray[np.bool_]) -> Ratings:
-    return replace(ratings, block=ratings.block.keep(kept))
+    return replace(ratings, rows=ratings.block.keep(kept))

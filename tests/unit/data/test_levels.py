@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users' own privacy levels: read from any of their rows, carried with their rows, refused if odd."""
+"""Privacy levels of users: read from any row of theirs, carried with their rows, refused if odd."""
 
 from __future__ import annotations
 
