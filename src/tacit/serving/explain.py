@@ -24,7 +24,8 @@ def shares(fold_in: FoldIn, known: Known, item: int) -> NDArray[np.float64]:
     targets, v = fold_in.centring.targets(known), fold_in.item_factors[item].astype(np.float64)
     if fold_in.step is not None:
         influence = fold_in.step.influence(fold_in.item_factors, known, targets)
-        return np.multiply(targets, v @ influence, dtype=np.float64)
+        each: NDArray[np.float64] = targets * (v @ influence)
+        return each
     V = fold_in.item_factors[known.items].astype(np.float64)
     A = V.T @ V + fold_in.prior
     A[np.diag_indices(fold_in.rank)] += float(fold_in.ridges(known)[0])
