@@ -8,7 +8,8 @@ from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
 from tacit.contributions.least_squares import LeastSquares
 from tacit.contributions.power_product import PowerEnergy, PowerProduct
-from tacit.contributions.rows import Rows
+from tacit.contributions.residuals import Residuals
+from tacit.contributions.rows import RowPolicy, Rows
 from tacit.contributions.shared_gram import RightHandSides, SharedGram, SharedLeastSquares
 from tacit.contributions.user_metric import UserMetric
 
@@ -44,7 +45,9 @@ __all__ = [
     "Part",
     "PowerEnergy",
     "PowerProduct",
+    "Residuals",
     "RightHandSides",
+    "RowPolicy",
     "Rows",
     "SharedGram",
     "SharedLeastSquares",

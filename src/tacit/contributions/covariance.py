@@ -12,7 +12,7 @@ from tacit.contributions.rows import grid_of
 
 if TYPE_CHECKING:
     from tacit.contributions.base import Sums
-    from tacit.contributions.rows import Rows
+    from tacit.contributions.rows import RowPolicy
     from tacit.data.block import UserBlock
 
 ROW_BITS = 17
@@ -30,7 +30,7 @@ class Covariance(Contribution):
     """
 
     n_items: int
-    rows: Rows
+    rows: RowPolicy
     row_bound: float
 
     @property

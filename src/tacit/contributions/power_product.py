@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.contributions.base import Sums
-    from tacit.contributions.rows import Grid, Rows
+    from tacit.contributions.rows import Grid, RowPolicy
     from tacit.data.block import UserBlock
 
 ROW_BITS = 17
@@ -34,7 +34,7 @@ class PowerProduct(Contribution):
         One user moves "product" by at most row_bound^2. proofs/contributions/power-product.md
     """
 
-    rows: Rows
+    rows: RowPolicy
     row_bound: float
     direction: NDArray[np.float64] = field(repr=False)
 
@@ -62,7 +62,7 @@ class PowerEnergy(Contribution):
         One user moves "energy" by at most row_bound^2. proofs/contributions/power-product.md
     """
 
-    rows: Rows
+    rows: RowPolicy
     row_bound: float
     direction: NDArray[np.float64] = field(repr=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,6 +54,20 @@ class Ready(NamedTuple):
     def amounts(self) -> NDArray[np.int32]:
         """Weights times targets, exact: their grids together have at most 30 bits."""
         return self.weights * self.targets
+
+
+class RowPolicy(Protocol):
+    """What of a user's row enters a second moment, as one vector of integers on a grid."""
+
+    def prepared(self, block: UserBlock) -> UserBlock:
+        """What enters of the block's users, each by her own row and public values only."""
+        ...
+
+    def snapped(
+        self, prepared: UserBlock, bound: Grid, what: Literal["share", "factor"]
+    ) -> NDArray[np.int32]:
+        """Whole rows on the grid and inside its limit, for any values; levels scale them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leading direction of the users' second moment, from noisy sums: all pairs, or Oja's steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tacit.accounting.release import Plan, Release
+from tacit.contributions import Covariance, PowerEnergy, PowerProduct
+from tacit.contributions.base import triangle
+from tacit.solvers.normal_equations import unpacked
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.contributions.rows import RowPolicy
+    from tacit.mechanisms.curator import Curator
+
+# All pairs of 4,000 items are 8 million numbers a release: 64 MB for each thread.
+MOST_PAIRED = 4_000
+
+
+class Direction(NamedTuple):
+    """A unit vector v, and ||A v||^2 for the users' rows A; both are noisy."""
+
+    v: NDArray[np.float64]
+    energy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """The top eigenpair of W + N, items x items, for rows cut to `bound`.
+
+    N is symmetric and equally noisy in every direction, which is all that matters of the paper's
+    matrix of independent entries: its other half sees no data.
+    """
+
+    name: str
+    bound: float
+
+    def releases(self, share: float, times: int, n_items: int) -> tuple[Release, ...]:
+        if n_items > MOST_PAIRED:
+            raise ValueError(
+                f"a dense covariance has a number for every pair of {n_items} items, and "
+                f"{MOST_PAIRED} items are the most: set direction='oja', whose memory is linear"
+            )
+        l2, size = self.bound**2, triangle(n_items)
+        name = f"{self.name}.covariance"
+        return (Release.share(name, l2=l2, share=share, times=times, size=size, cone=True),)
+
+    def noise(self, plan: Plan) -> float:
+        """Standard deviation of an entry of the diagonal."""
+        return plan[f"{self.name}.covariance"].std
+
+    def matrix(self, curator: Curator, rows: RowPolicy) -> NDArray[np.float64]:
+        """W + N."""
+        n = curator.public.n_items
+        answer = curator.noisy_sum(Covariance(n, rows, self.bound), self.name)
+        return unpacked(answer["covariance"], n)
+
+    def ask(self, curator: Curator, rows: RowPolicy, _: np.random.Generator) -> Direction:
+        values, vectors = np.linalg.eigh(self.matrix(curator, rows))
+        return Direction(vectors[:, -1], float(values[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Oja:
+    """Private Oja (Jain, Thakkar and Thakurta, 2018, Algorithm 2); memory is linear in the items.
+
+    v <- v + eta (A^T A v + g), v <- v / ||v||, with eta = 1 / (steps sigma sqrt(items)); the first
+    line is divided by eta here, so that without noise this is the power method.
+    """
+
+    name: str
+    bound: float
+    steps: int
+
+    def releases(self, share: float, times: int, n_items: int) -> tuple[Release, ...]:
+        l2, each = self.bound**2, share / (self.steps + 1)
+        products = self.steps * times
+        return (
+            Release.share(
+                f"{self.name}.product", l2=l2, share=each * self.steps, times=products, size=n_items
+            ),
+            Release.share(f"{self.name}.energy", l2=l2, share=each, times=times, cone=True),
+        )
+
+    def noise(self, plan: Plan) -> float:
+        """Standard deviation of an entry of a product, and of the energy."""
+        return plan[f"{self.name}.product"].std
+
+    def ask(
+        self,
+        curator: Curator,
+        rows: RowPolicy,
+        rng: np.random.Generator,
+        beside: NDArray[np.float64] | None = None,
+    ) -> Direction:
+        """From a random start; at right angles to the columns of `beside`, if there are any."""
+        n = curator.public.n_items
+        damping = self.steps * self.noise(curator.plan) * math.sqrt(n)  # 1 / eta
+        v = start(rng, n, beside)
+        for _ in range(self.steps):
+            product = curator.noisy_sum(PowerProduct(rows, self.bound, v), self.name)["product"]
+            v = unit(apart(damping * v + product, beside), v)
+        energy = curator.noisy_sum(PowerEnergy(rows, self.bound, v), self.name)["energy"]
+        return Direction(v, float(energy[0]))
+
+
+def start(
+    rng: np.random.Generator, n_items: int, beside: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Uniform on the sphere: the bound of a product is that of a vector of length 1."""
+    axis = np.zeros(n_items)
+    axis[0] = 1.0
+    return unit(apart(rng.standard_normal(n_items), beside), axis)
+
+
+def apart(v: NDArray[np.float64], beside: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """V less its part along these orthonormal columns."""
+    return v if beside is None else v - beside @ (beside.T @ v)
+
+
+def unit(v: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """V / ||v||, where v has a length."""
+    norm = float(np.linalg.norm(v))
+    return v / norm if norm > 0 else otherwise
