@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
+    from tacit.solvers.frank_wolfe import FrankWolfe
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.projected_gradient import ProjectedGradient
+    from tacit.solvers.svd import SVD
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -30,10 +33,13 @@ _HOME = {
     "BudgetError": "tacit.mechanisms.ledger",
     "DataError": "tacit.data.errors",
     "ALS": "tacit.solvers.als",
+    "FrankWolfe": "tacit.solvers.frank_wolfe",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "ModelFileError": "tacit.model.file",
     "PrivacyStatement": "tacit.accounting.statement",
+    "ProjectedGradient": "tacit.solvers.projected_gradient",
+    "SVD": "tacit.solvers.svd",
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
     "read": "tacit.data.read",
@@ -42,12 +48,15 @@ _HOME = {
 
 __all__ = [
     "ALS",
+    "SVD",
     "BudgetError",
     "DataError",
+    "FrankWolfe",
     "ItemModel",
     "ItemOffsets",
     "ModelFileError",
     "PrivacyStatement",
+    "ProjectedGradient",
     "datasets",
     "fit",
     "load",

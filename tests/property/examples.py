@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.contributions import (
     Covariance,
+    DescendedRows,
     GramAndGradient,
     ItemCounts,
     ItemGradient,
@@ -17,8 +18,10 @@ from tacit.contributions import (
     LeastSquares,
     PowerEnergy,
     PowerProduct,
+    Residuals,
     RightHandSides,
     Rows,
+    Seen,
     SharedGram,
     SharedLeastSquares,
     UserFactors,
@@ -26,6 +29,7 @@ from tacit.contributions import (
 )
 from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
+from tacit.user_steps import FrankWolfeReplay, GradientReplay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,6 +85,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
     frequency = users(3, 0.7, full_mean, ridge=0.1, ridge_power=0.5)
     implicit = users(5, 2.0, ridge=0.01, ridge_power=1.0, unobserved=0.1)
     single = users(1, 1.0)
+    _, aside = overshooting(n_items)
     few = min(n_items, 400)  # the triangle of 10,677 rows would be half a gigabyte
     return {
         "ItemSums": [
@@ -118,15 +123,21 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),
             PowerProduct(plain, 1.0, axis),
+            PowerProduct(Residuals(aside), 6.0, direction_of(aside)),
         ],
         "PowerEnergy": [
             PowerEnergy(ones, 3.0, direction),
             PowerEnergy(plain, 1.0, axis),
+            PowerEnergy(Residuals(aside), 6.0, direction_of(aside)),
         ],
         "Covariance": [
             Covariance(few, ones, 5.0),
             Covariance(few, adaptive_for(adaptive, few), 1.5),
+            Covariance(few, Residuals(overshooting(few)[0]), 3.0),
+            Covariance(few, Residuals(overshooting(few)[1]), 6.0),
+            Covariance(few, Seen(adaptive_for(adaptive, few)), 1.0),
         ],
+        "DescendedRows": [DescendedRows(each) for each in descended(few)],
         "UserMetric": [
             UserMetric(explicit.fold, 4.0),
             UserMetric(implicit.fold, 0.25, error="absolute"),
@@ -134,6 +145,47 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
             UserMetric(FoldIn(np.zeros((n_items, 0), np.float32), by_user), 2.0),
         ],
     }
+
+
+def overshooting(n_items: int) -> tuple[FoldIn, FoldIn]:
+    """Replays of Frank-Wolfe: one before the first direction, and one with steps far too long.
+
+    Such a step throws a user beyond her ratings, to the other side of the ball of radius L: her
+    residual then has norm nearly 2 L.
+    """
+    rng = np.random.default_rng(3)
+    v = rng.standard_normal(n_items)
+    near = v + 0.1 * rng.standard_normal(n_items)
+    V = np.array([near / np.linalg.norm(near), v / np.linalg.norm(v), v / np.linalg.norm(v)]).T
+    before = FoldIn(np.zeros((n_items, 0), np.float32), step=FrankWolfeReplay(3.0, 0.9))
+    after = FrankWolfeReplay(3.0, 0.9, pulls=(0.0, 1e5, 1e5))
+    return before, FoldIn(V.astype(np.float32), step=after)
+
+
+def direction_of(fold: FoldIn) -> np.ndarray:
+    """The last direction of a replay, of length 1 in double precision."""
+    v = fold.item_factors[:, -1].astype(np.float64)
+    return v / np.linalg.norm(v)
+
+
+def descended(n_items: int) -> list[FoldIn]:
+    """Replays of projected gradient descent: before the first subspace, and after two."""
+    rng = np.random.default_rng(4)
+    rank = min(2, n_items)
+    V = [np.linalg.qr(rng.standard_normal((n_items, rank)))[0] for _ in range(2)]
+    turns = (tuple(map(tuple, (V[0].T @ V[1]).tolist())),)
+    kept = ((1.0, 0.5)[:rank],) * 2
+    centring = Centring(3.0, mean_ridge=1.0)
+    return [
+        FoldIn(
+            np.zeros((n_items, 0), np.float32), centring, step=GradientReplay(1.0, 2.0, float(rank))
+        ),
+        FoldIn(
+            np.concatenate(V, axis=1).astype(np.float32),
+            centring,
+            step=GradientReplay(0.5, 3.0, float(rank), kept, turns),
+        ),
+    ]
 
 
 def adaptive_for(rows: Rows, n_items: int) -> Rows:
@@ -178,6 +230,7 @@ def adversaries(contribution: Contribution) -> dict[str, User]:
         "as many as one item limit": User(some[:7], np.full(min(7, n), 1e30)),
     }
     fold = getattr(getattr(contribution, "users", contribution), "fold", None)
+    fold = getattr(getattr(contribution, "rows", None), "fold", fold)
     if fold is not None:
         for k in range(fold.rank):
             users[f"along factor {k}"] = User(everything, 1e6 * fold.item_factors[:, k])

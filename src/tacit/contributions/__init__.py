@@ -3,6 +3,7 @@
 
 from tacit.contributions.base import Contribution, Part, Sums
 from tacit.contributions.covariance import Covariance
+from tacit.contributions.descended_rows import DescendedRows
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
@@ -10,6 +11,7 @@ from tacit.contributions.least_squares import LeastSquares
 from tacit.contributions.power_product import PowerEnergy, PowerProduct
 from tacit.contributions.residuals import Residuals
 from tacit.contributions.rows import RowPolicy, Rows
+from tacit.contributions.seen import Seen
 from tacit.contributions.shared_gram import RightHandSides, SharedGram, SharedLeastSquares
 from tacit.contributions.user_metric import UserMetric
 
@@ -19,6 +21,7 @@ REGISTRY: dict[str, type[Contribution]] = {
     each.__name__: each
     for each in (
         Covariance,
+        DescendedRows,
         GramAndGradient,
         ItemCounts,
         ItemGradient,
@@ -37,6 +40,7 @@ __all__ = [
     "REGISTRY",
     "Contribution",
     "Covariance",
+    "DescendedRows",
     "GramAndGradient",
     "ItemCounts",
     "ItemGradient",
@@ -49,6 +53,7 @@ __all__ = [
     "RightHandSides",
     "RowPolicy",
     "Rows",
+    "Seen",
     "SharedGram",
     "SharedLeastSquares",
     "Sums",

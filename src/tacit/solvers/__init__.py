@@ -6,6 +6,8 @@ from tacit.solvers.base import Solver
 from tacit.solvers.frank_wolfe import FrankWolfe
 from tacit.solvers.item_offsets import ItemOffsets
 from tacit.solvers.popularity import Popularity
+from tacit.solvers.projected_gradient import ProjectedGradient
+from tacit.solvers.svd import SVD
 
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
@@ -13,6 +15,17 @@ SOLVERS: dict[str, type[Solver]] = {
     "frank-wolfe": FrankWolfe,
     "item-offsets": ItemOffsets,
     "popularity": Popularity,
+    "projected-gradient": ProjectedGradient,
+    "svd": SVD,
 }
 
-__all__ = ["ALS", "SOLVERS", "FrankWolfe", "ItemOffsets", "Popularity", "Solver"]
+__all__ = [
+    "ALS",
+    "SOLVERS",
+    "SVD",
+    "FrankWolfe",
+    "ItemOffsets",
+    "Popularity",
+    "ProjectedGradient",
+    "Solver",
+]

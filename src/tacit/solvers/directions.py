@@ -43,11 +43,7 @@ class Dense:
     bound: float
 
     def releases(self, share: float, times: int, n_items: int) -> tuple[Release, ...]:
-        if n_items > MOST_PAIRED:
-            raise ValueError(
-                f"a dense covariance has a number for every pair of {n_items} items, and "
-                f"{MOST_PAIRED} items are the most: set direction='oja', whose memory is linear"
-            )
+        check_pairs(n_items, "; direction='oja' takes memory linear in the items")
         l2, size = self.bound**2, triangle(n_items)
         name = f"{self.name}.covariance"
         return (Release.share(name, l2=l2, share=share, times=times, size=size, cone=True),)
@@ -109,6 +105,15 @@ class Oja:
             v = unit(apart(damping * v + product, beside), v)
         energy = curator.noisy_sum(PowerEnergy(rows, self.bound, v), self.name)["energy"]
         return Direction(v, float(energy[0]))
+
+
+def check_pairs(n_items: int, otherwise: str = "") -> None:
+    """Refuse a dense covariance of a large catalogue."""
+    if n_items > MOST_PAIRED:
+        raise ValueError(
+            f"a dense covariance holds a number for every pair of items: {MOST_PAIRED} items are "
+            f"the most, there are {n_items}{otherwise}"
+        )
 
 
 def start(

@@ -3,9 +3,13 @@
 
 from tacit.user_steps.base import UserStep
 from tacit.user_steps.frank_wolfe import FrankWolfeReplay
+from tacit.user_steps.neighbours import Neighbours
+from tacit.user_steps.projected_gradient import GradientReplay
 from tacit.user_steps.projection import Projection
 
 # The tests that every step must pass run over this table.
-STEPS: dict[str, type[UserStep]] = {each.kind: each for each in (FrankWolfeReplay, Projection)}
+STEPS: dict[str, type[UserStep]] = {
+    each.kind: each for each in (FrankWolfeReplay, GradientReplay, Neighbours, Projection)
+}
 
-__all__ = ["STEPS", "FrankWolfeReplay", "Projection", "UserStep"]
+__all__ = ["STEPS", "FrankWolfeReplay", "GradientReplay", "Neighbours", "Projection", "UserStep"]

@@ -67,4 +67,4 @@ def sums_along(
         kernels.sum_rows(amounts * column.astype(np.float64)[rows.items], rows.indptr)
         for column in item_factors.T
     ]
-    return np.array(columns).reshape(-1, len(rows.indptr) - 1).T
+    return np.array(columns).reshape(item_factors.shape[1], len(rows.indptr) - 1).T

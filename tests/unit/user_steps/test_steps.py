@@ -15,7 +15,7 @@ from tacit.folding import Centring, FoldIn
 from tacit.model import file
 from tacit.model.file import ModelFileError
 from tacit.model.item_model import ItemModel, load
-from tacit.user_steps import STEPS, Projection
+from tacit.user_steps import STEPS, FrankWolfeReplay, GradientReplay, Neighbours, Projection
 
 from ..serving.made_up import STATEMENT  # noqa: TID252 - the same model as serving's tests
 
@@ -28,7 +28,22 @@ def orthonormal(rng, rows=N_ITEMS, columns=RANK):
 
 def examples(rng):
     """Of each kind one step with item factors that it is made for."""
-    return {"projection": (Projection(N_ITEMS, 3.0), orthonormal(rng))}
+    V = [orthonormal(rng) for _ in range(3)]
+    turns = [tuple(map(tuple, (V[t].T @ V[t + 1]).tolist())) for t in range(2)]
+    kept = (tuple(np.linspace(1, 0.5, RANK).tolist()),) * 3
+    pulls = tuple(rng.uniform(0.5, 3.0, RANK).tolist())
+    return {
+        "frank-wolfe": (FrankWolfeReplay(4.0, 0.9, pulls), orthonormal(rng)),
+        "neighbours": (
+            Neighbours(N_ITEMS, 3.0),
+            rng.uniform(0, 0.1, (N_ITEMS, N_ITEMS)).astype(np.float32),
+        ),
+        "projected-gradient": (
+            GradientReplay(0.8, 6.0, float(RANK), kept, tuple(turns)),
+            np.concatenate(V, axis=1),
+        ),
+        "projection": (Projection(N_ITEMS, 3.0), orthonormal(rng)),
+    }
 
 
 @pytest.fixture(params=sorted(STEPS))
