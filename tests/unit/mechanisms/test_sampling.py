@@ -57,7 +57,8 @@ def test_users_enter_at_the_stated_rate_independently_of_each_other_and_of_other
     for products in (z @ z.T / math.sqrt(N_USERS), z.T @ z / math.sqrt(len(z))):
         apart = products[~np.eye(len(products), dtype=bool)]
         assert np.abs(apart).max() < 0.9 * products.diagonal().mean()  # no two share their coins
-        assert np.var(apart) == pytest.approx(1, abs=0.1)
+        # The fewer of users and releases limit how well a variance of products is known.
+        assert np.var(apart) == pytest.approx(1, abs=6 / math.sqrt(rate * (1 - rate) * 100 * 100))
 
 
 def test_threads_and_blocks_agree_on_who_enters():
