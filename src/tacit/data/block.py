@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.data.errors import DataError
+from tacit.data.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from tacit.data.memory import Recollection
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -27,6 +30,7 @@ class UserBlock:
         nobody asked for less than 1. As private as her ratings.
     first: position of the first user among all users of the engine; None if nobody numbered them.
         A secret sample of the users is drawn by position.
+    memo: what these users know from an earlier step (`remembering`); other rows never share it.
     """
 
     indptr: NDArray[np.int64]
@@ -35,6 +39,7 @@ class UserBlock:
     n_items: int
     levels: NDArray[np.float32] | None = None
     first: int | None = None
+    memo: Recollection | None = None
 
     @property
     def n_users(self) -> int:
@@ -80,7 +85,13 @@ class UserBlock:
             n_items=self.n_items,
             levels=None if self.levels is None else self.levels[start:stop],
             first=None if self.first is None else self.first + start,
+            memo=self.memo and self.memo.part(slice(start, stop), slice(int(first), int(last))),
         )
+
+    def remembering(self) -> UserBlock:
+        """The same rows with an empty memory, which all its views share."""
+        memory = Memory(self.n_users, len(self.items))
+        return replace(self, memo=memory.everyone())
 
     def split(self, ratings_per_block: int) -> Iterator[UserBlock]:
         """Blocks of whole users with about that many ratings each; one heavy user is one block."""
@@ -100,11 +111,12 @@ class UserBlock:
             indptr=before[self.indptr],
             items=self.items[mask],
             values=self.values[mask],
+            memo=None,
         )
 
     def with_values(self, values: NDArray[np.float32]) -> UserBlock:
         """The same rows with other values."""
-        return replace(self, values=values)
+        return replace(self, values=values, memo=None)
 
     def _types_hold(self) -> bool:
         wanted = ((self.indptr, np.int64), (self.items, np.int32), (self.values, np.float32))

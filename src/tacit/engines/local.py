@@ -38,7 +38,7 @@ class LocalThreads:
         ratings_per_block: int = RATINGS_PER_BLOCK,
     ) -> None:
         users.check()
-        self._users = replace(users, first=0)
+        self._users = replace(users, first=0).remembering()
         self._threads = threads or default_threads()
         self._ratings_per_block = ratings_per_block
 
