@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 RATINGS_PER_BLOCK = 1 << 18
 
+# Every block is added into all of the sums, so a contribution with very many of them gets larger
+# blocks: at least one rating for so many numbers.
+_NUMBERS_PER_RATING = 64
+
 
 def default_threads() -> int:
     """The cores this process may use."""
@@ -47,7 +51,10 @@ class LocalThreads:
         return self._users.n_users
 
     def total(self, contribution: Contribution) -> Sums:
-        blocks = self._users.split(self._ratings_per_block)
+        numbers = sum(part.size for part in contribution.parts)
+        fair = len(self._users.items) // (4 * self._threads)
+        wanted = min(numbers // _NUMBERS_PER_RATING, fair)
+        blocks = self._users.split(max(wanted, self._ratings_per_block))
         if self._threads == 1:
             return _drain(contribution, blocks, threading.Lock())
         lock = threading.Lock()
