@@ -79,7 +79,7 @@ def test_the_attack_notices_half_the_noise(name, rng, monkeypatch):
     assert attacked(name, rng).refuted
 
 
-# That shares are scaled is tested for every sum there is (tests/property); one solver suffices here.
+# That shares are scaled is tested for every sum there is (tests/property); one solver suffices.
 BY_DAY = {"langevin"}
 
 
