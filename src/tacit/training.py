@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from tacit.accounting import gdp
+from tacit.accounting import gdp, personal
 from tacit.accounting.calibrate import calibrate, default_delta
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
@@ -130,7 +130,7 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     public, plan = calibrated_plan(
         solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
     )
-    engine = engine_of(ratings, execution)
+    engine = engine_of(with_own_levels(ratings, plan, budget), execution)
     source, journal = execution.source, execution.journal
     curator = DataCurator(
         engine, public, plan, source, journal=journal, progress=execution.progress
@@ -180,6 +180,15 @@ def calibrated_plan(
     return public, plan
 
 
+def with_own_levels(ratings: Ratings, plan: Plan, budget: Budget) -> Ratings:
+    """The same with the level of each user who named an epsilon: it follows from the plan."""
+    own = ratings.own_epsilons
+    if own is None:
+        return ratings
+    found = personal.levels(own, plan.releases, budget.delta, relative_error=RELATIVE_ERROR)
+    return replace(ratings, rows=replace(ratings.block, levels=found))
+
+
 def public_assumptions(ratings: Ratings) -> tuple[str, ...]:
     """What the statement must say was taken as public."""
     catalogue, scale = ratings.catalogue, ratings.scale
@@ -194,7 +203,13 @@ def public_assumptions(ratings: Ratings) -> tuple[str, ...]:
         if scale.origin == "declared"
         else "RECOGNISED IN THE RATINGS among the usual scales; declare it as `scale=`"
     )
+    personal_levels = (
+        "that users could declare a privacy level of their own. Who did, and which, is protected. "
+        "The epsilon above is that of level 1, the worst; who declared less has a smaller one "
+        "(`epsilon_of`), to be told to nobody but her"
+    )
     return (
         items,
         f"rating scale: {scale.low:g} to {scale.high:g}, {origin}",
+        *([personal_levels] if ratings.personal else []),
     )

@@ -13,6 +13,7 @@ _CHOICES = {
     "duplicates": ("refuse", "last"),
     "out_of_scale": ("refuse", "clip"),
     "feedback": ("explicit", "implicit"),
+    "privacy_unit": ("level", "epsilon"),
     "user_axis": ("rows", "columns", None),
 }
 
@@ -25,6 +26,8 @@ class Options:
     item: str | None = None
     rating: str | None = None
     timestamp: str | None = None
+    privacy: str | None = None
+    privacy_unit: Literal["level", "epsilon"] = "level"
     query: str | None = None
     items: Any = "source"
     unknown_items: Literal["refuse", "drop"] = "refuse"

@@ -4,7 +4,7 @@
     prepared.json      version, public facts, and the checksum of every file; empty until the end
     catalogue.parquet  item ids and titles, in the order of the item factors
     rows-00000.parquet, ...
-        one row for each user: her items in increasing order, her ratings of them
+        one row for each user: her items in increasing order, her ratings of them, her privacy level
 
 User ids are not there. All else is as private as the ratings: whoever reads the folder reads them.
 """
@@ -41,12 +41,14 @@ def _each(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", kind, nullable=False))
 
 
-SCHEMA = pa.schema(
-    [
+def schema_of(*, personal: bool) -> pa.Schema:
+    """The columns of a shard; privacy levels only if users could declare them."""
+    fields = [
         pa.field("items", _each(pa.int32()), nullable=False),
         pa.field("values", _each(pa.float32()), nullable=False),
+        pa.field("level", pa.float32(), nullable=False),
     ]
-)
+    return pa.schema(fields if personal else fields[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,14 @@ class Shard:
 class PreparedRows:
     """All users' rows in a folder. Every one of them passed `UserBlock.check` when written.
 
+    personal: whether users could declare privacy levels of their own.
     owner: keeps a temporary folder alive for as long as its rows.
     """
 
     folder: Path
     shards: tuple[Shard, ...]
     n_items: int
+    personal: bool = False
     owner: object = field(default=None)
 
     @property
@@ -83,21 +87,22 @@ class PreparedRows:
         Raises:
             DataError: a file is not what it was when it was opened.
         """
+        first = 0
         for shard in self.shards:
-            users = 0
-            with _opened(self.folder / shard.name) as file:
+            with _opened(self.folder / shard.name, personal=self.personal) as file:
+                if file.metadata.num_rows != shard.users:
+                    raise _changed(self.folder / shard.name)
                 for group in range(file.num_row_groups):
-                    block = self._block(file, group)
-                    users += block.n_users
+                    block = self._block(file, group, first)
+                    first += block.n_users
                     yield block
-            if users != shard.users:
-                raise _changed(self.folder / shard.name)
 
-    def _block(self, file: Any, group: int) -> UserBlock:
+    def _block(self, file: Any, group: int, first: int) -> UserBlock:
         """A row group as a block, without a copy of items and values."""
         try:
             table = file.read_row_group(group, use_threads=False).combine_chunks()
             items, values = (_chunk(table[name]) for name in ("items", "values"))
+            levels = table["level"].to_numpy() if self.personal else None
         except (pa.ArrowException, OSError):
             items = values = None
         if items is None or not items.offsets.equals(values.offsets):
@@ -107,6 +112,8 @@ class PreparedRows:
             items.values.to_numpy(),
             values.values.to_numpy(),
             self.n_items,
+            levels,
+            first,
         )
 
 
@@ -114,14 +121,14 @@ def _chunk(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
-def _opened(path: Path) -> Any:
+def _opened(path: Path, *, personal: bool) -> Any:
     """A Parquet file with our columns."""
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except (pa.ArrowException, OSError):
         pass  # what the library says may quote the file
     else:
-        if file.schema_arrow.equals(SCHEMA):
+        if file.schema_arrow.equals(schema_of(personal=personal)):
             return file
         file.close()
     raise _changed(path)
@@ -149,6 +156,7 @@ def open_prepared(folder: Path, owner: object = None) -> Ratings:
         files = {shard.name: shard.sha256 for shard in shards}
         files[CATALOGUE] = described["catalogue"]["sha256"]
         origin, n_users = described["catalogue"]["origin"], described["users"]
+        personal = bool(described["personal"])
     except (KeyError, TypeError):
         shards = ()
     if not shards or sum(shard.users for shard in shards) != n_users:
@@ -156,9 +164,9 @@ def open_prepared(folder: Path, owner: object = None) -> Ratings:
     with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter to others
         list(pool.map(lambda name: _verify(folder / name, files[name]), files))
     catalogue = _catalogue(folder / CATALOGUE, origin)
-    rows = PreparedRows(folder, shards, len(catalogue), owner)
+    rows = PreparedRows(folder, shards, len(catalogue), personal, owner)
     for shard in shards:
-        with _opened(folder / shard.name) as file:
+        with _opened(folder / shard.name, personal=personal) as file:
             if file.metadata.num_rows != shard.users:
                 raise _changed(folder / shard.name)
     return Ratings(rows, None, catalogue, scale)

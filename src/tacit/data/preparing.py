@@ -8,7 +8,8 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,9 @@ from tacit.data.prepared import (
     CATALOGUE,
     FORMAT,
     MANIFEST,
-    SCHEMA,
     checksum,
     open_prepared,
+    schema_of,
     sha256,
 )
 
@@ -72,44 +73,45 @@ def kept_folder(folder: str | Path) -> Iterator[Path]:
 
 def prepared(
     keep: str | Path | None,
-    parts: Iterable[Part],
+    blocks: Iterable[UserBlock],
     n_users: int,
     catalogue: Catalogue,
     scale: Scale,
 ) -> Ratings:
-    """Sorted rows as ratings on disk: in the folder to keep, or in a temporary one."""
+    """Blocks of all users as ratings on disk: in the folder to keep, or in a temporary one."""
     if keep is None:
         owner = TemporaryFolder()
-        prepare(owner.path, parts, n_users, catalogue, scale)
+        prepare(owner.path, blocks, n_users, catalogue, scale)
         return open_prepared(owner.path, owner)
     with kept_folder(keep) as folder:
-        prepare(folder, parts, n_users, catalogue, scale)
+        prepare(folder, blocks, n_users, catalogue, scale)
         return open_prepared(folder)
 
 
 def prepare(
     folder: Path,
-    parts: Iterable[Part],
+    blocks: Iterable[UserBlock],
     n_users: int,
     catalogue: Catalogue,
     scale: Scale,
     *,
     ratings_per_group: int = RATINGS_PER_GROUP,
 ) -> None:
-    """Write sorted parts of user, item and value into an empty folder; the manifest says when done.
+    """Write all users' rows, in order, into an empty folder; the manifest says when it is done.
 
     Raises:
         DataError: the disk is full, or rows break the rules of `UserBlock.check`.
     """
     try:
         (folder / MANIFEST).touch(0o600)
-        shards = _write_rows(folder, whole_users(parts, n_users, len(catalogue)), ratings_per_group)
+        shards = _write_rows(folder, blocks, ratings_per_group)
         _write_catalogue(folder / CATALOGUE, catalogue)
         described: dict[str, Any] = {
             "format": FORMAT,
             "users": n_users,
             "scale": {"low": scale.low, "high": scale.high, "origin": scale.origin},
             "catalogue": {"origin": catalogue.origin, "sha256": sha256(folder / CATALOGUE)},
+            "personal": any(shard.pop("personal") for shard in shards),
             "shards": shards,
         }
         described["checksum"] = checksum(described)
@@ -124,33 +126,40 @@ def prepare(
     )
 
 
-def whole_users(parts: Iterable[Part], n_users: int, n_items: int) -> Iterator[UserBlock]:
+def whole_users(
+    parts: Iterable[Part],
+    n_users: int,
+    n_items: int,
+    levels: NDArray[np.float32] | None = None,
+) -> Iterator[UserBlock]:
     """Parts in the order of user and item as blocks that hold each of the users once, and whole.
 
     A user's row waits until it is complete; it has at most as many ratings as there are items.
     """
+
+    def block(parts: list[Any], stop: int) -> UserBlock:
+        u, i, v = (np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True))
+        counts = np.bincount(u - np.int32(done), minlength=stop - done)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+        own = None if levels is None else levels[done:stop]
+        return UserBlock(indptr, i.astype(np.int32), v.astype(np.float32), n_items, own, done)
+
     done = 0
     waiting: list[Part] = []
     for part in parts:
         u = part[0]
+        if not len(u):
+            continue
         # Rows of the part's last user may go on in the next part.
-        start = int(np.searchsorted(u, u[-1])) if len(u) else 0
-        if start or (waiting and len(u) and waiting[0][0][0] != u[0]):
-            complete = [*waiting, tuple(column[:start] for column in part)]
-            yield _block(complete, done, int(u[-1]), n_items)
+        start = int(np.searchsorted(u, u[-1]))
+        if start or (waiting and waiting[0][0][0] != u[0]):
+            yield block([*waiting, tuple(column[:start] for column in part)], int(u[-1]))
             done, waiting = int(u[-1]), []
-        if len(u):
-            waiting.append((part[0][start:], part[1][start:], part[2][start:]))
-    yield _block(waiting, done, n_users, n_items)
+        waiting.append((u[start:], part[1][start:], part[2][start:]))
+    yield block(waiting, n_users)
 
 
-def _block(parts: list[Any], first: int, stop: int, n_items: int) -> UserBlock:
-    """The rows of users first..stop."""
-    empty = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
-    u, i, v = (np.concatenate(column) for column in zip(empty, *parts, strict=True))
-    counts = np.bincount(u - np.int32(first), minlength=stop - first)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    return UserBlock(indptr, i.astype(np.int32), v.astype(np.float32), n_items)
+_NOTHING = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 def _write_rows(
@@ -159,40 +168,39 @@ def _write_rows(
     """Every block, cut into row groups, in files of some groups each; what the manifest says."""
     shards: list[dict[str, Any]] = []
     groups = (group for block in blocks for group in block.split(ratings_per_group))
-    group = next(groups, None)
-    while group is not None:
+    for first in groups:
         path = folder / f"rows-{len(shards):05}.parquet"
         users = 0
-        with ExitStack() as exits:
-            writer = exits.enter_context(_writer(path))
-            for _ in range(GROUPS_PER_SHARD):
-                if group is None:
-                    break
+        with _writer(path, schema_of(personal=first.personal)) as writer:
+            for group in chain([first], islice(groups, GROUPS_PER_SHARD - 1)):
                 group.check()
-                writer.write_batch(_batch(group), row_group_size=max(group.n_users, 1))
+                writer.write_batch(_batch(group), row_group_size=group.n_users)
                 users += group.n_users
-                group = next(groups, None)
         path.chmod(0o600)
-        shards.append({"name": path.name, "users": users, "sha256": sha256(path)})
+        shard = {"name": path.name, "users": users, "sha256": sha256(path)}
+        shards.append(shard | {"personal": first.personal})
     return shards
 
 
-def _writer(path: Path) -> Any:
+def _writer(path: Path, schema: pa.Schema) -> Any:
     """Values take few different numbers; items hardly repeat, so that no dictionary helps."""
     dictionary: Any = ["values.list.element"]
     return pyarrow.parquet.ParquetWriter(
-        path, SCHEMA, compression="none", use_dictionary=dictionary
+        path, schema, compression="none", use_dictionary=dictionary
     )
 
 
 def _batch(group: UserBlock) -> pa.RecordBatch:
     """One row for each user."""
+    schema = schema_of(personal=group.personal)
     offsets = pa.array(group.indptr, pa.int32())
-    columns = [
-        pa.ListArray.from_arrays(offsets, pa.array(array), type=SCHEMA.field(name).type)
+    columns: list[Any] = [
+        pa.ListArray.from_arrays(offsets, pa.array(array), type=schema.field(name).type)
         for name, array in (("items", group.items), ("values", group.values))
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    if group.levels is not None:
+        columns.append(pa.array(group.levels))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _write_catalogue(path: Path, catalogue: Catalogue) -> None:

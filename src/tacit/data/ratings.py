@@ -23,6 +23,8 @@ class Rows(Protocol):
     def n_users(self) -> int: ...
     @property
     def n_items(self) -> int: ...
+    @property
+    def personal(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -34,12 +36,21 @@ class Ratings:
     public facts and an engine for the rows; what looks at single rows needs them in memory.
 
     ids: of the users in the order of the rows; None where rows do not lie in memory.
+    own_epsilons: what each user grants, NaN where she said nothing; a training turns it into levels
+        of the block (see `UserBlock.levels`), since they depend on its budget. None if nobody was
+        asked. Private like her ratings.
     """
 
     rows: Rows
     ids: NDArray[np.int64] | NDArray[np.object_] | None
     catalogue: Catalogue
     scale: Scale
+    own_epsilons: NDArray[np.float64] | None = None
+
+    @property
+    def personal(self) -> bool:
+        """Whether users could declare a privacy of their own; public, unlike what they said."""
+        return self.own_epsilons is not None or self.rows.personal
 
     @property
     def n_users(self) -> int:

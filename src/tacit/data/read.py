@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,11 +19,12 @@ from tacit.data.encode import encode, sorted_rows
 from tacit.data.errors import DataError
 from tacit.data.files import open_file
 from tacit.data.frames import library_of, open_frame, open_matrix
+from tacit.data.levels import as_levels, declared
 from tacit.data.listing import number_items, store_listing
 from tacit.data.numbering import distinct, id_array, number, number_range
 from tacit.data.options import Options
 from tacit.data.prepared import is_prepared, open_prepared
-from tacit.data.preparing import prepared
+from tacit.data.preparing import prepared, whole_users
 from tacit.data.ratings import Ratings
 from tacit.data.rows import Matrix, Stream
 from tacit.data.size import is_large
@@ -42,6 +44,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
     item: str | None = None,
     rating: str | None = None,
     timestamp: str | None = None,
+    privacy: str | None = None,
+    privacy_unit: Literal["level", "epsilon"] = "level",
     query: str | None = None,
     items: Any = "source",
     unknown_items: Literal["refuse", "drop"] = "refuse",
@@ -60,10 +64,15 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
             polars table; a SciPy sparse matrix; a DuckDB relation; or, with `query`, a DuckDB
             connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL. The
             folder of an earlier `keep` is opened again as it is.
-        user: name of the user column; found by its usual names otherwise, as are the next three.
+        user: name of the user column; found by its usual names otherwise, as are the next three
+            and `privacy`.
         item: name of the item column.
         rating: name of the rating column. With implicit feedback it is used only if named.
         timestamp: name of the column that orders duplicates.
+        privacy: name of the column in which users declare their own privacy, if there is one. A
+            user says it on any of her rows; who says nothing gets what all get.
+        privacy_unit: whether that is a "level" from 0 to 1, by which all that she adds is scaled,
+            or the "epsilon" that she grants, of which her level follows from the budget.
         query: a SELECT statement; its result is the source.
         items: the public catalogue: a file or table (with titles, if it has them) or a list of ids.
             "source" declares that every item of this source is public knowledge.
@@ -98,6 +107,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
                 item=item,
                 rating=rating,
                 timestamp=timestamp,
+                privacy=privacy,
+                privacy_unit=privacy_unit,
                 query=query,
                 items=items,
                 unknown_items=unknown_items,
@@ -138,11 +149,24 @@ def _read(source: Any, options: Options, *, stream: bool, keep: str | Path | Non
         scale = settle_scale(staging, picks, found, options)
         n_users, integers = _number_users(staging, rows)
         catalogue = number_items(staging, rows, listing, options)
+        own = declared(staging, picks, options, n_users)
+        levels = as_levels(own) if own is not None and options.privacy_unit == "level" else None
         if stream:
+            if own is not None and levels is None:
+                raise DataError(_LEVELS_ONLY)
             parts = sorted_rows(staging, picks, options, scale)
-            return prepared(keep, parts, n_users, catalogue, scale)
+            rows_of_users = whole_users(parts, n_users, len(catalogue), levels)
+            return prepared(keep, rows_of_users, n_users, catalogue, scale)
         block = encode(staging, picks, options, scale, (found.rows, n_users, len(catalogue)))
-        return Ratings(block, _user_ids(staging, integers=integers), catalogue, scale)
+        own = own if levels is None else None
+        users = _user_ids(staging, integers=integers)
+        return Ratings(replace(block, levels=levels), users, catalogue, scale, own)
+
+
+_LEVELS_ONLY = (
+    "privacy_unit='epsilon' needs the rows in memory, because levels follow from the plan of a "
+    "training; declare levels, or read without stream="
+)
 
 
 def _reopened(folder: Path, options: Options, keep: str | Path | None) -> Ratings:
@@ -187,6 +211,8 @@ def _choose(columns: Sequence[str], options: Options) -> Picks:
         picks["timestamp"] = need(columns, "timestamp", options.timestamp)
     elif options.timestamp is not None:
         pick(columns, "timestamp", options.timestamp)
+    if (found := pick(columns, "privacy", options.privacy)) is not None:
+        picks["privacy"] = found
     if len(set(picks.values())) < len(picks):
         raise DataError(
             "one column is named for two roles; user, item and rating are three columns"
