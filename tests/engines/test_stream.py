@@ -94,9 +94,7 @@ def test_every_solver_trains_alike_on_rows_on_disk(name, tmp_path):
         for each in (ratings, streamed)
     )
     np.testing.assert_array_equal(first.folding.item_factors, second.folding.item_factors)
-    np.testing.assert_array_equal(
-        first.folding.centring.offsets, second.folding.centring.offsets
-    )
+    np.testing.assert_array_equal(first.folding.centring.offsets, second.folding.centring.offsets)
     assert first.statement.releases == second.statement.releases
 
 
