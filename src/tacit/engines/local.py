@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 RATINGS_PER_BLOCK = 1 << 18
 
+# Every block is added into all of the sums, so a contribution with very many of them gets larger
+# blocks: at least one rating for so many numbers.
+_NUMBERS_PER_RATING = 64
+
 
 def default_threads() -> int:
     """The cores this process may use."""
@@ -46,7 +50,11 @@ class LocalThreads:
         return self._users.n_users
 
     def total(self, contribution: Contribution) -> Sums:
-        return add_up(contribution, self._users.split(self._ratings_per_block), self._threads)
+        numbers = sum(part.size for part in contribution.parts)
+        fair = len(self._users.items) // (4 * self._threads)
+        wanted = min(numbers // _NUMBERS_PER_RATING, fair)
+        blocks = self._users.split(max(wanted, self._ratings_per_block))
+        return add_up(contribution, blocks, self._threads)
 
 
 def add_up(contribution: Contribution, blocks: Iterator[UserBlock], threads: int) -> Sums:
