@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.langevin import Langevin
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -32,6 +33,7 @@ _HOME = {
     "ALS": "tacit.solvers.als",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
+    "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
@@ -46,6 +48,7 @@ __all__ = [
     "DataError",
     "ItemModel",
     "ItemOffsets",
+    "Langevin",
     "ModelFileError",
     "PrivacyStatement",
     "datasets",
