@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.solvers.als import ALS
     from tacit.solvers.frank_wolfe import FrankWolfe
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.langevin import Langevin
     from tacit.solvers.projected_gradient import ProjectedGradient
     from tacit.solvers.svd import SVD
     from tacit.training import fit
@@ -36,6 +37,7 @@ _HOME = {
     "FrankWolfe": "tacit.solvers.frank_wolfe",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
+    "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "PrivacyStatement": "tacit.accounting.statement",
     "ProjectedGradient": "tacit.solvers.projected_gradient",
@@ -54,6 +56,7 @@ __all__ = [
     "FrankWolfe",
     "ItemModel",
     "ItemOffsets",
+    "Langevin",
     "ModelFileError",
     "PrivacyStatement",
     "ProjectedGradient",

@@ -115,6 +115,7 @@ class FoldIn:
         V = self.item_factors
         if V.ndim != 2 or V.dtype != np.float32 or not np.all(np.isfinite(V)):
             raise ValueError("item_factors must be a float32 table of finite numbers")
+        object.__setattr__(self, "item_factors", np.ascontiguousarray(V))
         if not 0 < self.ridge < math.inf:
             raise ValueError(f"ridge must be a positive number, got {self.ridge}")
         if not 0 <= self.unobserved < math.inf:
@@ -152,7 +153,7 @@ class FoldIn:
             return np.zeros((n_users, 0), np.float32)
         targets = self.centring.targets(rows)
         if self.step is not None:
-            return self.step.factors(self.item_factors, rows, targets)
+            return np.ascontiguousarray(self.step.factors(self.item_factors, rows, targets))
         return kernels.solve_users(
             rows.indptr,
             rows.items,

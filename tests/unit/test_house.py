@@ -141,6 +141,7 @@ ORDINARY_RANDOMNESS = {
     "src/tacit/solvers/als.py": "the first factors, which see no data",
     "src/tacit/solvers/frank_wolfe.py": "start vectors of Oja's method, which see no data",
     "src/tacit/solvers/svd.py": "start vectors of Oja's method, which see no data",
+    "src/tacit/solvers/langevin.py": "the first factors, which see no data",
     "src/tacit/data/split.py": "splits for experiments, repeatable by a public seed",
 }
 

@@ -5,6 +5,7 @@ from tacit.solvers.als import ALS
 from tacit.solvers.base import Solver
 from tacit.solvers.frank_wolfe import FrankWolfe
 from tacit.solvers.item_offsets import ItemOffsets
+from tacit.solvers.langevin import Langevin
 from tacit.solvers.popularity import Popularity
 from tacit.solvers.projected_gradient import ProjectedGradient
 from tacit.solvers.svd import SVD
@@ -14,6 +15,7 @@ SOLVERS: dict[str, type[Solver]] = {
     "als": ALS,
     "frank-wolfe": FrankWolfe,
     "item-offsets": ItemOffsets,
+    "langevin": Langevin,
     "popularity": Popularity,
     "projected-gradient": ProjectedGradient,
     "svd": SVD,
@@ -25,6 +27,7 @@ __all__ = [
     "SVD",
     "FrankWolfe",
     "ItemOffsets",
+    "Langevin",
     "Popularity",
     "ProjectedGradient",
     "Solver",

@@ -45,7 +45,7 @@ class FrankWolfe:
     seed: of the vectors that Oja's method starts from; noise has no seed.
     """
 
-    steps: int = 10
+    steps: int = 8
     nuclear_norm: float = 1.0
     row_bound: float = 1.0
     residual_bound: float = 1.0

@@ -53,11 +53,11 @@ class SVD:
     """
 
     method: Literal["cleansed", "local-projection", "knn"] = "cleansed"
-    rank: int = 5
+    rank: int = 6
     neighbours: int = 20
     row_bound: float = 0.25
     ridge: float = 10.0
-    weight_share: float = 0.3
+    weight_share: float = 0.2
     offset_share: float = 0.3
     direction: Literal["dense", "oja"] = "dense"
     oja_steps: int = 5

@@ -76,6 +76,7 @@ def test_no_step_lacks_an_example(rng):
 def test_nobody_depends_on_company(block, fold):
     together = fold.user_factors(block)
     assert together.dtype == np.float32
+    assert together.flags.c_contiguous
     assert together.shape == (block.n_users, fold.rank)
     for u, own in enumerate(each(block)):
         np.testing.assert_array_equal(fold.user_factors(own)[0], together[u])
