@@ -46,6 +46,9 @@ def canary():
 # Small problems leave user factors far below their bound; here they are let grow to it, so that the
 # canary weighs as much as anybody may.
 AT_THE_BOUND = {
+    "frank-wolfe": {"steps": 3, "offset_share": 0.0},
+    "projected-gradient": {"steps": 1, "rank": 1, "row_bound": 1.0, "offset_share": 0.0},
+    "svd": {"offset_share": 0.0},
     "als": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
     "langevin": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
 }

@@ -61,7 +61,9 @@ MANY_ARGUMENTS = {
     "src/tacit/accounting/statement.py:of": "each is a separate fact of one run",
     "src/tacit/data/read.py:read": "the keywords of the front door",
     "src/tacit/kernels/_kernels.pyi:solve_users": "a kernel takes flat arrays",
+    "src/tacit/kernels/_kernels.pyi:replay_users": "a kernel takes flat arrays",
     "src/tacit/kernels/reference/solve.py:solve_users": "the twin of that kernel",
+    "src/tacit/kernels/reference/replay.py:replay_users": "the twin of that kernel",
     "src/tacit/serving/recommend_file.py:recommend_file": "the keywords of a front door",
 }
 

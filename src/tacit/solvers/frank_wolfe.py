@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
 
+EXPLAINED = 0.2
 DENSE_UP_TO = 1_000  # items; beyond, Oja's method is the default
 
 
@@ -42,6 +43,8 @@ class FrankWolfe:
     oja_steps: Gamma, how many products Oja's method releases for one direction.
     failure: beta, the chance that the noise hides more of lambda than is added to it.
     offset_share: of mu^2, for counts and item offsets; 0 leaves them out.
+    users: how users predict in the end: "replay" is the paper's Y_i, "least-squares" fits the
+        directions to their own ratings.
     seed: of the vectors that Oja's method starts from; noise has no seed.
     """
 
@@ -53,6 +56,7 @@ class FrankWolfe:
     oja_steps: int = 5
     failure: float = 0.05
     offset_share: float = 0.3
+    users: Literal["replay", "least-squares"] = "replay"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -68,6 +72,8 @@ class FrankWolfe:
             )
         if self.direction not in {"dense", "oja", None}:
             raise ValueError(f"direction must be 'dense' or 'oja', got {self.direction!r}")
+        if self.users not in {"replay", "least-squares"}:
+            raise ValueError(f"users must be 'replay' or 'least-squares', got {self.users!r}")
         if not 0 < self.failure <= 1:
             raise ValueError(f"failure must be above 0 and at most 1, got {self.failure}")
         Start(self.offset_share)  # checks it
@@ -98,7 +104,15 @@ class FrankWolfe:
             V = np.column_stack([V, v.astype(np.float32)])
             pull = k / (T * singular) if singular > 0 else 0.0
             Y = replace(Y, pulls=(*Y.pulls, pull))
-        return FoldIn(V, centring, step=Y)
+        if self.users == "replay":
+            return FoldIn(V, centring, step=Y)
+        # Factors of unit variance then explain a fifth of (width / 4)^2, and chance the rest.
+        size = math.sqrt(EXPLAINED * n / V.shape[1])
+        return FoldIn(
+            (size * V).astype(np.float32) * np.float32(public.width / 4),
+            centring,
+            ridge=(1 - EXPLAINED) * (public.width / 4) ** 2,
+        )
 
     def _top(self, name: str, public: Public) -> Dense | Oja:
         """How the top direction is asked for, and the bound of a row."""
