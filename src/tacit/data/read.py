@@ -25,6 +25,7 @@ from tacit.data.numbering import distinct, id_array, number, number_range
 from tacit.data.options import Options
 from tacit.data.ratings import Ratings
 from tacit.data.rows import Matrix, Stream
+from tacit.data.spark import read_frame
 from tacit.data.staging import Staging
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
 
     Args:
         source: a CSV, TSV or MovieLens file; a Parquet file, folder or pattern; an Arrow, pandas or
-            polars table; a SciPy sparse matrix; a DuckDB relation; or, with `query`, a DuckDB
-            connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL.
+            polars table; a SciPy sparse matrix; a Spark DataFrame; a DuckDB relation; or, with
+            `query`, a DuckDB connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL.
         user: name of the user column; found by its usual names otherwise, as are the next three
             and `privacy`.
         item: name of the item column.
@@ -79,7 +80,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
         user_axis: of a sparse matrix, whether its rows or its columns are the users.
 
     Returns:
-        All users' rows; users in the order of their ids, items in the order of the catalogue.
+        All users' rows; users in the order of their ids, items in the order of the catalogue. The
+        rows of a Spark DataFrame stay on its cluster.
 
     Raises:
         DataError: the source is not as described; names column, row and rule, and no user's value.
@@ -123,6 +125,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
 
 
 def _read(source: Any, options: Options) -> Ratings:
+    if library_of(source) == "pyspark" and hasattr(source, "mapInArrow"):
+        return read_frame(source, options, _choose(source.columns, options))
     with ExitStack() as exits:
         staging = exits.enter_context(Staging())
         listing = store_listing(staging, options)
@@ -163,8 +167,8 @@ def _open(source: Any, options: Options, catalogue_size: int | None) -> Rows:
     rows = open_frame(source)
     if rows is None:
         raise DataError(
-            f"cannot read a {type(source).__name__}; give a path, an Arrow, pandas or polars "
-            "table, a SciPy sparse matrix, or a database with query="
+            f"cannot read a {type(source).__name__}; give a path, an Arrow, pandas, polars "
+            "or Spark table, a SciPy sparse matrix, or a database with query="
         )
     return rows
 

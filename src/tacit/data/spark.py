@@ -6,20 +6,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.data.catalogue import Catalogue
 from tacit.data.errors import DataError
-from tacit.data.ratings import PublicFacts
+from tacit.data.ratings import Ratings
 from tacit.data.spark_blocks import (
     OTHER_MACHINE,
     REPEATED,
     SCHEMA,
     TIED,
+    UNEVEN,
     Encoding,
     decoded,
     machine,
 )
 from tacit.data.spark_items import catalogue_of
-from tacit.data.spark_rows import check_rows, settled_scale, typed, user_type
+from tacit.data.spark_rows import check_rows, settled_scale, timed, typed
 
 if TYPE_CHECKING:
     from tacit.data.catalogue import Scale
@@ -31,7 +31,7 @@ PARTITIONS = "spark.tacit.partitions"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class SparkRatings(PublicFacts):
+class SparkRows:
     """All users' rows, cached on the executors of a Spark application.
 
     encoded: an RDD of `Encoded`.
@@ -40,15 +40,17 @@ class SparkRatings(PublicFacts):
     encoded: Any
     n_users: int
     n_items: int
-    catalogue: Catalogue
-    scale: Scale
+    personal: bool
+
+    def __repr__(self) -> str:
+        return f"SparkRows(n_items={self.n_items}, <private rows>)"
 
     def unpersist(self) -> None:
         """Give back the memory and disk of the executors."""
         self.encoded.unpersist()
 
 
-def read_frame(frame: Any, options: Options, picks: Picks) -> SparkRatings:
+def read_frame(frame: Any, options: Options, picks: Picks) -> Ratings:
     """Rows checked, numbered and grouped by user on the cluster, and cached there.
 
     Raises:
@@ -64,9 +66,11 @@ def read_frame(frame: Any, options: Options, picks: Picks) -> SparkRatings:
     raise failure
 
 
-def _read(frame: Any, options: Options, picks: Picks) -> SparkRatings:
+def _read(frame: Any, options: Options, picks: Picks) -> Ratings:
     rows = typed(frame, options, picks)
     check_rows(rows, options, picks)
+    if "timestamp" in picks:
+        rows = timed(rows, picks)
     scale = settled_scale(rows, options, picks)
     catalogue, numbered = catalogue_of(rows, options)
     encoding = Encoding(len(catalogue), options.duplicates, machine())
@@ -76,7 +80,8 @@ def _read(frame: Any, options: Options, picks: Picks) -> SparkRatings:
     except BaseException:
         encoded.unpersist()
         raise
-    return SparkRatings(encoded, n_users, len(catalogue), catalogue, scale)
+    where = SparkRows(encoded, n_users, len(catalogue), "privacy" in picks)
+    return Ratings(where, None, catalogue, scale)
 
 
 def _check_frame(frame: Any, options: Options) -> None:
@@ -90,6 +95,13 @@ def _check_frame(frame: Any, options: Options) -> None:
         raise DataError(f"Spark 4 or newer is needed, and this session is Spark {found}")
     if options.query is not None:
         raise DataError("query= goes with a database; give the DataFrame of spark.sql(query)")
+    if options.user_axis is not None:
+        raise DataError("user_axis= goes with a sparse matrix; name columns by user= and item=")
+    if options.privacy_unit == "epsilon":
+        raise DataError(
+            "privacy_unit='epsilon' is not there for Spark: give levels from 0 to 1 (of a plan, "
+            "tacit.accounting.personal turns one into the other)"
+        )
 
 
 def _partitions(frame: Any) -> int:
@@ -138,6 +150,11 @@ def _checked(encoded: Any, picks: Picks) -> int:
         raise DataError(
             f"{pair}: a row repeats the user and item of another row; remove it, or keep the last "
             "by timestamp: duplicates='last'"
+        )
+    if UNEVEN in faults:
+        raise DataError(
+            f"column {picks['privacy']!r} (privacy): a row differs from another row of its user; a "
+            "user has one level for all of her ratings"
         )
     if TIED in faults:
         raise DataError(

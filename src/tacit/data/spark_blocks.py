@@ -7,7 +7,7 @@ is raised that a row could be quoted in: a rule that is broken comes back as a `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from pyarrow import compute
 
 from tacit import kernels
 from tacit.data.block import UserBlock
+from tacit.data.levels import as_levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 
 RATINGS_PER_BLOCK = 1 << 18
 
-SCHEMA = "fault string, indptr binary, items binary, values binary"
+_BYTES = pa.binary()
 
-REPEATED, TIED, OTHER_MACHINE, BROKEN = "repeated", "tied", "other machine", "broken"
+SCHEMA = "fault string, indptr binary, items binary, values binary, levels binary"
+
+REPEATED, TIED, UNEVEN, OTHER_MACHINE = "repeated", "tied", "uneven", "other machine"
 
 
 class ExecutorError(RuntimeError):
@@ -92,6 +95,11 @@ class Encoding:
         counts = np.bincount(user_of_row[kept], minlength=int(user_of_row[-1]) + 1)
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
         block = UserBlock(indptr, numbers[kept], values[kept], self.n_items)
+        if "privacy" in rows.column_names:
+            own, uneven = _declared(rows["privacy"].to_numpy(), np.flatnonzero(~same_user))
+            if uneven:
+                return Encoded(UNEVEN, _nobody(self.n_items))
+            block = replace(block, levels=as_levels(own))
         block.check()
         return Encoded("", block)
 
@@ -103,6 +111,7 @@ def decoded(row: Any, n_items: int) -> Encoded:
         np.frombuffer(row.items, np.int32),
         np.frombuffer(row["values"], np.float32),
         n_items,
+        None if row.levels is None else np.frombuffer(row.levels, np.float32),
     )
     return Encoded(row.fault, block)
 
@@ -143,6 +152,15 @@ def _ties(again: NDArray[np.bool_], time: pa.ChunkedArray, values: NDArray[np.fl
     return bool(tied.any())
 
 
+def _declared(
+    levels: NDArray[np.float64], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], bool]:
+    """What each user declared on any of her rows, NaN where nothing; whether hers differ."""
+    least = np.fmin.reduceat(levels, starts)
+    most = np.fmax.reduceat(levels, starts)
+    return least, bool(np.any(most > least))
+
+
 def _nobody(n_items: int) -> UserBlock:
     return UserBlock(
         np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n_items
@@ -156,5 +174,6 @@ def _row(fault: str, block: UserBlock) -> pa.RecordBatch:
             "indptr": [block.indptr.tobytes()],
             "items": [block.items.tobytes()],
             "values": [block.values.tobytes()],
+            "levels": pa.array([None if block.levels is None else block.levels.tobytes()], _BYTES),
         }
     )

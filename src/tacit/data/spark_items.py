@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tacit.data.catalogue import Catalogue
 from tacit.data.errors import DataError
-from tacit.data.listing import SOURCE, TYPES_DIFFER, listed
+from tacit.data.listing import SOURCE, listed_apart
 from tacit.data.numbering import check_count
 
 if TYPE_CHECKING:
@@ -22,12 +22,9 @@ def catalogue_of(rows: Any, options: Options) -> tuple[Catalogue, Any]:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 (an extra)
 
     integers = str(rows.schema["item"].dataType.simpleString()) == "bigint"
-    listing = listed(options)
-    if listing is None:
-        catalogue = _seen(rows, integers=integers)
-    else:
-        catalogue = _typed(listing, integers=integers)
-    known = _numbers(rows, catalogue)
+    listing = listed_apart(options, integers=integers)
+    catalogue = _seen(rows, integers=integers) if listing is None else listing
+    known = _numbers(rows, catalogue, integers=integers)
     if listing is not None:
         _check_known(rows, known, options)
     numbered = rows.join(F.broadcast(known), "item", "left").drop("item")
@@ -42,25 +39,11 @@ def _seen(rows: Any, *, integers: bool) -> Catalogue:
     return Catalogue(np.array(found, np.int64 if integers else object), SOURCE)
 
 
-def _typed(listing: Catalogue, *, integers: bool) -> Catalogue:
-    """The listing with ids of the type that the rows have."""
-    are_integers = listing.ids.dtype != object
-    if integers != are_integers:
-        raise DataError(TYPES_DIFFER)
-    return listing
-
-
-def _numbers(rows: Any, catalogue: Catalogue) -> Any:
+def _numbers(rows: Any, catalogue: Catalogue, *, integers: bool) -> Any:
     """A DataFrame of item and its number n."""
-    table = {
-        "item": pa.array(catalogue.ids.tolist(), pa.int64() if _whole(catalogue) else pa.string()),
-        "n": pa.array(np.arange(len(catalogue), dtype=np.int32)),
-    }
-    return rows.sparkSession.createDataFrame(pa.table(table))
-
-
-def _whole(catalogue: Catalogue) -> bool:
-    return catalogue.ids.dtype != object
+    ids = pa.array(catalogue.ids.tolist(), pa.int64() if integers else pa.string())
+    n = pa.array(np.arange(len(catalogue), dtype=np.int32))
+    return rows.sparkSession.createDataFrame(pa.table({"item": ids, "n": n}))
 
 
 def _check_known(rows: Any, known: Any, options: Options) -> None:
@@ -91,4 +74,5 @@ def _users_are_items(rows: Any, known: Any) -> bool:
 
     ids = known.select(F.col("item").cast("string").alias("id"))
     users = rows.select(F.col("user").cast("string").alias("id"))
-    return not users.join(F.broadcast(ids), "id", "left_anti").take(1)
+    strangers = users.join(F.broadcast(ids), "id", "left_anti")
+    return bool(strangers.agg(F.count(F.lit(1)) == 0).first()[0])

@@ -30,6 +30,7 @@ _RULES = {
         _INTEGERS | _TIMES | _TEXT | {"float", "double"},
         "timestamps are numbers or dates",
     ),
+    "privacy": (_NUMBERS, "privacy levels are numbers"),
 }
 
 
@@ -45,6 +46,8 @@ def typed(frame: Any, options: Options, picks: Picks) -> Any:
             column = column.cast("bigint" if kind in _INTEGERS else "string")
         elif role == "timestamp" and kind in _TEXT:
             column = column.cast("string")
+        elif role == "privacy":
+            column = column.cast("double")
         columns.append(column.alias(role))
     if options.binary:
         columns.append(F.lit(1.0).cast("float").alias("rating"))
@@ -83,7 +86,10 @@ def check_rows(rows: Any, options: Options, picks: Picks) -> None:
     if options.feedback == "implicit":
         advice = "is negative, but implicit feedback counts from 0; read with feedback='explicit'"
         rules.append(("rating", rating < 0, advice))
-    broken = [F.max(F.coalesce(wrong, F.lit(value=False))) for _, wrong, _ in rules]
+    if "privacy" in picks:
+        advice = "is not a number from 0 to 1; correct it, or rename a column about something else"
+        rules.append(("privacy", F.isnan("privacy") | ~F.col("privacy").between(0, 1), advice))
+    broken = [F.max(F.coalesce(wrong, F.lit(False))) for _, wrong, _ in rules]
     empty, *found = rows.agg(F.count(F.lit(1)) == 0, *broken).first()
     if empty:
         raise DataError("the source has no rows")
