@@ -28,7 +28,7 @@ demo: $(VENV)/.installed ## build, train a private recommender on made-up rating
 	$(BIN)/tacit demo
 
 test: $(VENV)/.tools ## the tests that belong in CI
-	$(BIN)/pytest --numprocesses auto --quiet -m "not nightly"
+	$(BIN)/pytest --numprocesses auto --dist loadgroup --quiet -m "not nightly"
 
 lint: $(VENV)/.tools ## ruff, formatting, spelling
 	$(BIN)/ruff check .

@@ -58,7 +58,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
     Args:
         source: a CSV, TSV or MovieLens file; a Parquet file, folder or pattern; an Arrow, pandas or
             polars table; a SciPy sparse matrix; a Spark DataFrame; a DuckDB relation; or, with
-            `query`, a DuckDB connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL.
+            `query`, a DuckDB connection, a DuckDB or SQLite file, `sqlite:///path` or a
+            `postgresql://` URL.
         user: name of the user column; found by its usual names otherwise, as are the next three
             and `privacy`.
         item: name of the item column.

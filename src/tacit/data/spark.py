@@ -130,7 +130,7 @@ def _grouped(numbered: Any, encoding: Encoding, clip: Scale | None, partitions: 
     order = ["user", "item"] + (["time", "rating"] if "time" in numbered.columns else [])
     rows = numbered.repartition(partitions, "user").sortWithinPartitions(*order)
     n_items = encoding.n_items
-    blocks = rows.mapInArrow(lambda batches: encoding.encoded(batches), SCHEMA)
+    blocks = rows.mapInArrow(encoding.encoded, SCHEMA)
     return blocks.rdd.map(lambda row: decoded(row, n_items)).persist(StorageLevel.MEMORY_AND_DISK)
 
 

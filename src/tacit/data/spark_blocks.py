@@ -136,7 +136,7 @@ def whole_users(batches: Iterable[pa.RecordBatch], least: int) -> Iterator[pa.Ta
         yield pa.Table.from_batches(waiting).combine_chunks()
 
 
-def _same_as_before(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+def _same_as_before(column: pa.ChunkedArray[Any]) -> NDArray[np.bool_]:
     """For each row whether it has the value of the row before; the first one has not."""
     same = np.zeros(len(column), np.bool_)
     values = column.combine_chunks()
@@ -145,7 +145,9 @@ def _same_as_before(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return same
 
 
-def _ties(again: NDArray[np.bool_], time: pa.ChunkedArray, values: NDArray[np.float32]) -> bool:
+def _ties(
+    again: NDArray[np.bool_], time: pa.ChunkedArray[Any], values: NDArray[np.float32]
+) -> bool:
     """Whether a user rated an item twice at one time, differently."""
     times = time.to_numpy()
     tied = again[1:] & (times[1:] == times[:-1]) & (values[1:] != values[:-1])
@@ -162,9 +164,7 @@ def _declared(
 
 
 def _nobody(n_items: int) -> UserBlock:
-    return UserBlock(
-        np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n_items
-    )
+    return UserBlock(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n_items)
 
 
 def _row(fault: str, block: UserBlock) -> pa.RecordBatch:

@@ -68,9 +68,7 @@ class SparkEngine:
         finally:
             sent.destroy()
 
-    def _reduced(
-        self, shards: Any, n_shards: int, contribution: Contribution
-    ) -> Iterable[Shard]:
+    def _reduced(self, shards: Any, n_shards: int, contribution: Contribution) -> Iterable[Shard]:
         """Added up in a tree of tasks, until the driver can do the rest."""
         sources = shards.getNumPartitions()
         size = sum(part.size for part in contribution.parts) * 8
