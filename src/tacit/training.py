@@ -14,11 +14,13 @@ from tacit.accounting.calibrate import calibrate, default_delta
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
 from tacit.data.block import UserBlock
+from tacit.data.prepared import PreparedRows
 from tacit.data.ratings import Ratings
 from tacit.data.read import read
 from tacit.data.spark import SparkRows
 from tacit.engines.local import LocalThreads
 from tacit.engines.spark import SparkEngine
+from tacit.engines.stream import StreamedParquet
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
 from tacit.mechanisms.gaussian import RELATIVE_ERROR
@@ -171,6 +173,8 @@ def engine_of(ratings: Ratings, execution: Execution) -> Engine:
     rows = ratings.rows
     if isinstance(rows, UserBlock):
         return LocalThreads(rows, threads=execution.threads)
+    if isinstance(rows, PreparedRows):
+        return StreamedParquet(rows, threads=execution.threads)
     if isinstance(rows, SparkRows):
         return SparkEngine(rows)
     raise TypeError(f"no engine adds up a {type(rows).__name__}")

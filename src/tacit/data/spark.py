@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.errors import DataError
+from tacit.data.frames import library_of
 from tacit.data.ratings import Ratings
 from tacit.data.spark_blocks import (
     OTHER_MACHINE,
@@ -48,6 +49,11 @@ class SparkRows:
     def unpersist(self) -> None:
         """Give back the memory and disk of the executors."""
         self.encoded.unpersist()
+
+
+def is_frame(source: object) -> bool:
+    """Whether it is a DataFrame of Spark, found out without importing PySpark."""
+    return library_of(source) == "pyspark" and hasattr(source, "mapInArrow")
 
 
 def read_frame(frame: Any, options: Options, picks: Picks) -> Ratings:
