@@ -75,6 +75,10 @@ bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside
 	$(BIN)/python bench/peers.py > bench/results/peers.txt
 	$(BIN)/python bench/report.py
 
+bench-scale: $(VENV)/.tools ## what is measured beyond one process: Spark
+	$(BIN)/python bench/spark.py > bench/results/spark.txt
+	$(BIN)/python bench/report.py
+
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)
 	$(PIP) build
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -122,8 +122,5 @@ def test_a_driver_killed_after_a_spend_leaves_it_recorded(tmp_path):
     done = run(DRIVER, tmp_path / "journal")
     assert done.returncode == -signal.SIGKILL, done.stderr[-3000:]
     lines = [json.loads(each) for each in (tmp_path / "journal").read_text().splitlines()]
-    assert lines
+    assert len(lines) == 2  # the parts of the first sum: charged before it was added up
     assert all(line["mu2"] > 0 for line in lines)
-    assert {line["release"].partition(".")[0] for line in lines} == {"items"} | {
-        line["release"].partition(".")[0] for line in lines
-    }
