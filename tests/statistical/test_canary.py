@@ -46,7 +46,8 @@ def canary():
 # Small problems leave user factors far below their bound; here they are let grow to it, so that the
 # canary weighs as much as anybody may.
 AT_THE_BOUND = {
-    "als": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2}
+    "als": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
+    "gradient": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "alpha_1": 0.1},
 }
 
 
