@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_other_instruction_sets_agree(isa):
         "np.testing.assert_allclose(t.descend_users(*a), t.twin(*a), rtol=1e-4, atol=1e-4)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, os.path.dirname(__file__)],
+        [sys.executable, "-c", script, str(Path(__file__).parent)],
         env={**os.environ, "TACIT_ISA": isa}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

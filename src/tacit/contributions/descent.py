@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users who find their factors by gradient descent, one step for each release of the item factors."""
+"""Users who find their factors by gradient descent, a step for each release of item factors."""
 
 from __future__ import annotations
 

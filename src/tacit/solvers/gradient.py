@@ -13,6 +13,7 @@ from tacit.accounting.release import Plan, Release
 from tacit.contributions import Descended, Descent, DescentRule, GramAndGradient, Rows, UserFactors
 from tacit.contributions.base import triangle
 from tacit.folding import Centring, FoldIn
+from tacit.solvers.moments import between, cut, largest, second_moment, single
 from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.offsets import Offsets, OffsetSteps
 from tacit.solvers.spectral import SpectralStart
@@ -89,6 +90,9 @@ class Gradient:
         for name in ("eta", "omega", "offset_share", "init_share", "p"):
             if (value := getattr(self, name)) is not None and not 0 < value <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
+        self._check_choices()
+
+    def _check_choices(self) -> None:
         for name in ("balance", "mean_ridge"):
             if not (value := getattr(self, name)) >= 0:
                 raise ValueError(f"{name} must be at least 0, got {value}")
@@ -216,7 +220,7 @@ class Recipe:
     def item_ridge(
         self, n: NDArray[np.float64], noise: float, eta: float, public: Public
     ) -> NDArray[np.float64]:
-        """For each item so many ratings of zero as make up for chance and the noise of its steps."""
+        """For each item as many ratings of zero as chance and the noise of its steps call for."""
         weight = public.n_users / n.sum()
         left = noise**2 * eta / (2 - eta)
         ridge: NDArray[np.float64] = (self.chance * weight + left / n) / self.size**2
@@ -225,30 +229,3 @@ class Recipe:
     def random_start(self, public: Public, seed: int) -> NDArray[np.float64]:
         rng = np.random.default_rng(seed)
         return rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.size)
-
-
-def single(V: NDArray[np.float64]) -> NDArray[np.float32]:
-    return V.astype(np.float32)
-
-
-def cut(V: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    """Rows longer than the bound, cut to it."""
-    norms = np.linalg.norm(V, axis=1, keepdims=True)
-    return V * (bound / np.maximum(norms, bound))
-
-
-def second_moment(V: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean of v v^T over ratings."""
-    moment: NDArray[np.float64] = V.T @ (V * (n / n.sum())[:, None])
-    return moment
-
-
-def between(C: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """A noisy second moment with its eigenvalues brought back to [0, most]."""
-    values, vectors = np.linalg.eigh(C)
-    moment: NDArray[np.float64] = (vectors * np.clip(values, 0, most)) @ vectors.T
-    return moment
-
-
-def largest(C: NDArray[np.float64]) -> float:
-    return float(np.linalg.eigvalsh(C)[-1])

@@ -96,14 +96,14 @@ class SpectralStart:
 
 
 def apart(v: NDArray[np.float64], Q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """v without its part along the columns of Q, of length 1."""
+    """V without its part along the columns of Q, of length 1."""
     rest = v - Q @ (Q.T @ v)
     unit: NDArray[np.float64] = rest / np.linalg.norm(rest)
     return unit
 
 
 def balanced(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """V with V V^T = n K^(1/2) for K = L L^T / n: users and items then have equal second moments."""
+    """V with V V^T = n (L L^T / n)^(1/2): users and items then have equal second moments."""
     values, P = np.linalg.eigh(L.T @ L / len(L))
     values = np.maximum(values, 1e-12 * max(float(values[-1]), 1e-300))
     V: NDArray[np.float64] = L @ P / values**0.25

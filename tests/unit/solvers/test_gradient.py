@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient descent against the dense algorithm of its paper, and what is refused before spending."""
+"""Gradient descent against the dense algorithm of its paper; what is refused before spending."""
 
 from __future__ import annotations
 
