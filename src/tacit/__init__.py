@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.solvers.als import ALS
     from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.langevin import Langevin
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -34,6 +35,7 @@ _HOME = {
     "Gradient": "tacit.solvers.gradient",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
+    "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
@@ -49,6 +51,7 @@ __all__ = [
     "Gradient",
     "ItemModel",
     "ItemOffsets",
+    "Langevin",
     "ModelFileError",
     "PrivacyStatement",
     "datasets",

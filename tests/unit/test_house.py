@@ -143,6 +143,7 @@ ORDINARY_RANDOMNESS = {
     "src/tacit/solvers/als.py": "the first factors, which see no data",
     "src/tacit/solvers/gradient.py": "as als.py",
     "src/tacit/solvers/spectral.py": "directions to begin with, which see no data",
+    "src/tacit/solvers/langevin.py": "the first factors, which see no data",
     "src/tacit/data/split.py": "splits for experiments, repeatable by a public seed",
 }
 
