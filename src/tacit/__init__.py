@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tacit.serving.recommend_file import recommend_file
     from tacit.serving.recommend_frame import recommend_frame
     from tacit.solvers.als import ALS
+    from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.langevin import Langevin
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -31,8 +33,10 @@ _HOME = {
     "BudgetError": "tacit.mechanisms.ledger",
     "DataError": "tacit.data.errors",
     "ALS": "tacit.solvers.als",
+    "Gradient": "tacit.solvers.gradient",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
+    "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
@@ -46,8 +50,10 @@ __all__ = [
     "ALS",
     "BudgetError",
     "DataError",
+    "Gradient",
     "ItemModel",
     "ItemOffsets",
+    "Langevin",
     "ModelFileError",
     "PrivacyStatement",
     "datasets",
