@@ -35,7 +35,6 @@ bool inside(const std::int32_t* rows, std::int64_t count, std::int64_t limit) {
   return fine;
 }
 
-// The shapes alone; `check_chunk` looks at what is in the arrays, once for each chunk.
 void sgd_tasks(const Input<std::int64_t, 1>& task_visits, const Input<std::int64_t, 1>& visit_ratings,
                const Input<std::int32_t, 1>& visit_user, const Input<std::int32_t, 1>& items,
                const Input<float, 1>& values, const Input<float, 1>& step, const InOut<float, 2>& U,

@@ -45,6 +45,13 @@ class LocalThreads:
     def n_users(self) -> int:
         return self._users.n_users
 
+    @property
+    def threads(self) -> int:
+        return self._threads
+
+    def blocks(self) -> Iterator[UserBlock]:
+        yield self._users
+
     def total(self, contribution: Contribution) -> Sums:
         blocks = self._users.split(self._ratings_per_block)
         if self._threads == 1:

@@ -5,6 +5,7 @@ from tacit.solvers.als import ALS
 from tacit.solvers.base import Solver
 from tacit.solvers.item_offsets import ItemOffsets
 from tacit.solvers.popularity import Popularity
+from tacit.solvers.sgd import SGD
 
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
@@ -13,4 +14,7 @@ SOLVERS: dict[str, type[Solver]] = {
     "popularity": Popularity,
 }
 
-__all__ = ["ALS", "SOLVERS", "ItemOffsets", "Popularity", "Solver"]
+# These work on raw ratings: they refuse every finite budget, and what they make is never private.
+UNPROTECTED: dict[str, type[Solver]] = {"sgd": SGD}
+
+__all__ = ["ALS", "SGD", "SOLVERS", "UNPROTECTED", "ItemOffsets", "Popularity", "Solver"]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw ratings for what cannot be private: its price is infinite, and the statement says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from tacit.accounting.release import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tacit.accounting.release import Plan
+    from tacit.data.block import UserBlock
+    from tacit.mechanisms.entropy import NoiseSource
+
+Result = TypeVar("Result", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RawRows:
+    """Every user's ratings in the clear, and what it takes to work on them.
+
+    blocks: all users in their order, afresh with every call.
+    """
+
+    n_users: int
+    n_items: int
+    threads: int
+    source: NoiseSource
+    blocks: Callable[[], Iterator[UserBlock]]
+
+    def __repr__(self) -> str:
+        return f"RawRows(n_users={self.n_users}, n_items={self.n_items}, <private rows>)"
+
+
+class RawComputation(Protocol[Result]):
+    """Anything made of raw rows."""
+
+    def __call__(self, rows: RawRows) -> Result:
+        """The result, which may reveal anything about anybody."""
+        ...
+
+    def rehearsed(self, n_users: int, n_items: int) -> Result:
+        """A result of the same shape without any ratings, for dry runs."""
+        ...
+
+
+def unprotected(release: str) -> Release:
+    """How a plan declares a raw result: without noise, whatever the budget.
+
+    Its bound is a placeholder: nothing bounds what one user weighs in it.
+
+    Guarantee:
+        mu is infinite, so no plan that holds it meets a finite epsilon, and a statement of it is
+        not private. proofs/curator.md.
+    """
+    return Release(release, l2=1.0, std=0.0)
+
+
+def raw_cost(plan: Plan, release: str) -> Release:
+    """What the raw result costs; refused where the plan has noise for it, which it never gets."""
+    if release in plan and plan[release].std != 0:
+        raise ValueError(
+            f"release {release!r} is planned with noise, but a raw result has none: it cannot be "
+            "private, so plan it as unprotected and train with epsilon=math.inf"
+        )
+    return unprotected(release)
