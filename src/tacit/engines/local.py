@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 RATINGS_PER_BLOCK = 1 << 18
 
+# Every block is added into all of the sums, so a contribution with very many of them gets larger
+# blocks: at least one rating for so many numbers.
+_NUMBERS_PER_RATING = 64
+
 
 def default_threads() -> int:
     """The cores this process may use."""
@@ -53,17 +57,25 @@ class LocalThreads:
         yield self._users
 
     def total(self, contribution: Contribution) -> Sums:
-        blocks = self._users.split(self._ratings_per_block)
-        if self._threads == 1:
-            return _drain(contribution, blocks, threading.Lock())
-        lock = threading.Lock()
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="tacit") as pool:
-            jobs = [pool.submit(_drain, contribution, blocks, lock) for _ in range(self._threads)]
-        total, *others = (job.result() for job in jobs)
-        for sums in others:
-            for name, array in sums.items():
-                total[name] += array
-        return total
+        numbers = sum(part.size for part in contribution.parts)
+        fair = len(self._users.items) // (4 * self._threads)
+        wanted = min(numbers // _NUMBERS_PER_RATING, fair)
+        blocks = self._users.split(max(wanted, self._ratings_per_block))
+        return add_up(contribution, blocks, self._threads)
+
+
+def add_up(contribution: Contribution, blocks: Iterator[UserBlock], threads: int) -> Sums:
+    """The contribution summed over all blocks; every thread has sums of its own until the end."""
+    lock = threading.Lock()
+    if threads == 1:
+        return _drain(contribution, blocks, lock)
+    with ThreadPoolExecutor(threads, thread_name_prefix="tacit") as pool:
+        jobs = [pool.submit(_drain, contribution, blocks, lock) for _ in range(threads)]
+    total, *others = (job.result() for job in jobs)
+    for sums in others:
+        for name, array in sums.items():
+            total[name] += array
+    return total
 
 
 def _drain(contribution: Contribution, blocks: Iterator[UserBlock], lock: threading.Lock) -> Sums:
