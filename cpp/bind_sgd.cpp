@@ -16,7 +16,7 @@ namespace {
 template <class T, int Dimensions>
 using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 template <class T, int Dimensions>
-using InOut = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using Changed = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 
 // Messages name the argument and the rule, never a value: values belong to users.
 void require(bool holds, const char* message) {
@@ -37,9 +37,9 @@ bool inside(const std::int32_t* rows, std::int64_t count, std::int64_t limit) {
 
 void sgd_tasks(const Input<std::int64_t, 1>& task_visits, const Input<std::int64_t, 1>& visit_ratings,
                const Input<std::int32_t, 1>& visit_user, const Input<std::int32_t, 1>& items,
-               const Input<float, 1>& values, const Input<float, 1>& step, const InOut<float, 2>& U,
-               const InOut<float, 2>& V, const InOut<float, 1>& user_offsets,
-               const InOut<float, 1>& item_offsets, const InOut<std::int64_t, 1>& board) {
+               const Input<float, 1>& values, const Input<float, 1>& step, const Changed<float, 2>& U,
+               const Changed<float, 2>& V, const Changed<float, 1>& user_offsets,
+               const Changed<float, 1>& item_offsets, const Changed<std::int64_t, 1>& board) {
   require(U.shape(1) == V.shape(1) && U.shape(1) % 16 == 0 && U.shape(1) > 0,
           "sgd_tasks: U and V must have rows of the same multiple of 16 floats");
   require(user_offsets.shape(0) == U.shape(0) && item_offsets.shape(0) == V.shape(0),
@@ -71,7 +71,7 @@ void sgd_tasks(const Input<std::int64_t, 1>& task_visits, const Input<std::int64
 }
 
 void add_rows(const Input<std::int32_t, 1>& rows, const Input<float, 1>& scale,
-              const Input<std::int64_t, 2>& noise, const InOut<float, 2>& out) {
+              const Input<std::int64_t, 2>& noise, const Changed<float, 2>& out) {
   const auto count = static_cast<std::int64_t>(rows.shape(0));
   require(scale.shape(0) == rows.shape(0) && noise.shape(0) == rows.shape(0),
           "add_rows: rows, scale and noise must be equally many");

@@ -27,7 +27,7 @@ def calibrate(plan: Plan, epsilon: float, delta: float, relative_error: float = 
         `result.epsilon(delta, relative_error) <= epsilon` always, numerical part included, and
         within 1e-9 of it (1e-4 where a release is subsampled). Proof: proofs/accounting.md.
     """
-    _checked(plan, epsilon, delta)
+    _checked(epsilon, delta)
     if math.isinf(epsilon):
         return plan.scaled(0.0)
     _can_be_private(plan)
@@ -61,7 +61,7 @@ def default_delta(n_users: int) -> float:
     return float(f"1e-{digits}")
 
 
-def _checked(plan: Plan, epsilon: float, delta: float) -> None:
+def _checked(epsilon: float, delta: float) -> None:
     if not epsilon > 0:
         raise ValueError(f"epsilon must be > 0, got {epsilon}")
     if not 0 < delta < 1:

@@ -15,6 +15,8 @@ from tacit.descent.pending import add_pending
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from numpy.typing import NDArray
+
     from tacit.descent.chunks import Chunk, Chunks
     from tacit.descent.snapshots import Snapshots
     from tacit.descent.state import State
@@ -60,7 +62,7 @@ class Descent:
             for at, chunk in enumerate(chunks.stream(start, stop), start):
                 rate = self.rate / (1 + at // n) ** self.decay
                 if self.temperature and source:
-                    now = self.due(at + 1, n)
+                    now = self.due(at + 0.5, n)  # half before and half after: second order
                     users = np.arange(chunk.first, chunk.stop, dtype=np.int32)
                     add_noise(state, users, np.unique(chunk.items), now, (source, pool))
                 step = np.array([chunks.mean, rate, self.ridge], np.float32)
@@ -74,17 +76,18 @@ class Descent:
         if snapshots:
             snapshots.close(state, stop)
 
-    def due(self, steps: int, n: int) -> float:
+    def due(self, steps: float, n: int) -> float:
         """The variance that has become due to every number after so many chunks of n an epoch."""
-        whole, rest = divmod(steps, n)
-        epochs = [self.rate / t**self.decay for t in range(1, whole + 2)]
+        whole = int(steps // n)
+        rest = steps - whole * n
+        epochs: list[float] = [self.rate / t**self.decay for t in range(1, whole + 2)]
         return 2 * self.temperature * (sum(epochs[:whole]) + epochs[whole] * rest / n)
 
 
 def take(
     chunk: Chunk,
     state: State,
-    step: np.ndarray[tuple[int], np.dtype[np.float32]],
+    step: NDArray[np.float32],
     groups: int,
     workers: tuple[Executor, int],
 ) -> None:
@@ -113,8 +116,8 @@ def take(
 
 def add_noise(
     state: State,
-    users: np.ndarray[tuple[int], np.dtype[np.int32]],
-    items: np.ndarray[tuple[int], np.dtype[np.int32]],
+    users: NDArray[np.int32],
+    items: NDArray[np.int32],
     now: float,
     draw: tuple[NoiseSource, Executor],
 ) -> None:

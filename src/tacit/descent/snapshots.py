@@ -7,13 +7,14 @@ import json
 import os
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tacit.descent.state import State
 
 NAME = "sgd-state.safetensors"
@@ -44,8 +45,8 @@ class Snapshots:
             described = json.loads((file.metadata() or {}).get("descent", "{}"))
             if described.get("made_of") != self.made_of:
                 raise ValueError(
-                    f"the snapshot in {self.folder} is of other ratings or settings; choose another "
-                    "folder, or delete it"
+                    f"the snapshot in {self.folder} is of other ratings or settings; choose "
+                    "another folder, or delete it"
                 )
             for name, array in state.arrays().items():
                 array[...] = file.get_tensor(name)

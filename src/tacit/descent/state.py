@@ -41,7 +41,9 @@ class State:
 
         def rows(count: int) -> NDArray[np.float32]:
             factors = np.zeros((count, width), np.float32)
-            rng.standard_normal(out=(drawn := np.empty((count, rank), np.float32)), dtype=np.float32)
+            rng.standard_normal(
+                out=(drawn := np.empty((count, rank), np.float32)), dtype=np.float32
+            )
             factors[:, :rank] = size * drawn
             return factors
 

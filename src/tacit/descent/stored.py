@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import queue
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from tacit.descent.chunks import Chunk, Numbering, arranged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from tacit.data.block import UserBlock
     from tacit.descent.chunks import Order, Survey
@@ -35,7 +36,6 @@ def _column(name: str, kind: pa.DataType) -> pa.Field[pa.DataType]:
 
 _RATINGS = pa.schema([_column("item", pa.int32()), _column("value", pa.float32())])
 _VISITS = pa.schema([_column("user", pa.int32()), _column("length", pa.int32())])
-_PLAIN = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -57,10 +57,9 @@ class StoredChunks:
 
         def put(what: Chunk | BaseException | None) -> None:
             while not ended.is_set():
-                try:
-                    return ready.put(what, timeout=0.1)
-                except queue.Full:
-                    continue
+                with suppress(queue.Full):
+                    ready.put(what, timeout=0.1)
+                    return
 
         def read() -> None:
             try:
@@ -95,16 +94,16 @@ class StoredChunks:
             first=first,
             stop=stop,
             task_visits=np.array(task_visits, np.int64),
-            visit_ratings=np.concatenate([np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)]),
+            visit_ratings=np.concatenate(
+                [np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)]
+            ),
             visit_user=user,
             items=items,
             values=values,
         )
 
 
-def stored(
-    folder: Path, blocks: Iterable[UserBlock], survey: Survey, order: Order
-) -> StoredChunks:
+def stored(folder: Path, blocks: Iterable[UserBlock], survey: Survey, order: Order) -> StoredChunks:
     """Arrange all users' ratings into files under `folder`, for `StoredChunks.stream`.
 
     The files hold raw ratings, by number of user and item.
@@ -113,8 +112,8 @@ def stored(
     numbering = Numbering.of(survey.counts, order)
     layout = []
     with (
-        pq.ParquetWriter(folder / "ratings.parquet", _RATINGS, **_PLAIN) as ratings,
-        pq.ParquetWriter(folder / "visits.parquet", _VISITS, **_PLAIN) as visits,
+        _writer(folder / "ratings.parquet", _RATINGS) as ratings,
+        _writer(folder / "visits.parquet", _VISITS) as visits,
     ):
         for chunk in arranged(blocks, numbering):
             length = np.diff(chunk.visit_ratings).astype(np.int32)
@@ -124,9 +123,13 @@ def stored(
     return StoredChunks(folder, tuple(layout), numbering, survey.mean)
 
 
-def _append(
-    writer: pq.ParquetWriter, schema: pa.Schema, arrays: tuple[np.ndarray, ...]
-) -> None:
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        path, schema, compression="none", use_dictionary=False, write_statistics=False
+    )
+
+
+def _append(writer: pq.ParquetWriter, schema: pa.Schema, arrays: tuple[np.ndarray, ...]) -> None:
     """One row group, even of no rows."""
     table = pa.table([pa.array(array) for array in arrays], schema=schema)
     writer.write_table(table, row_group_size=max(len(table), 1))

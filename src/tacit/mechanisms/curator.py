@@ -56,10 +56,6 @@ class Curator(Protocol):
         """Each part p of the contribution, released once as the planned release "<release>.<p>"."""
         ...
 
-    def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
-        """What the computation makes of raw rows, at the planned release's infinite price."""
-        ...
-
 
 def planned_release(plan: Plan, part: Part, name: str) -> Release:
     """What releasing `part` costs: the plan's noise relative to the bound, times this part's bound.
@@ -145,7 +141,7 @@ class DataCurator:
         cost = raw_cost(self.plan, release)
         engine = self._engine
         if not isinstance(engine, HoldsRows):
-            raise ValueError(
+            raise TypeError(
                 f"a {type(engine).__name__} hands out no rows, which release {release!r} works on; "
                 "read the ratings into memory"
             )

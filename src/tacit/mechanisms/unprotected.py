@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from tacit.accounting.release import Release
 
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
     from tacit.accounting.release import Plan
     from tacit.data.block import UserBlock
+    from tacit.mechanisms.curator import Curator
     from tacit.mechanisms.entropy import NoiseSource
 
-Result = TypeVar("Result", covariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -35,16 +37,39 @@ class RawRows:
         return f"RawRows(n_users={self.n_users}, n_items={self.n_items}, <private rows>)"
 
 
-class RawComputation(Protocol[Result]):
+class RawComputation(Protocol[Result_co]):
     """Anything made of raw rows."""
 
-    def __call__(self, rows: RawRows) -> Result:
+    def __call__(self, rows: RawRows) -> Result_co:
         """The result, which may reveal anything about anybody."""
         ...
 
-    def rehearsed(self, n_users: int, n_items: int) -> Result:
+    def rehearsed(self, n_users: int, n_items: int) -> Result_co:
         """A result of the same shape without any ratings, for dry runs."""
         ...
+
+
+@runtime_checkable
+class RawCurator(Protocol):
+    """A curator that may hand rows out; one that only adds up has no such method."""
+
+    def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
+        """What the computation makes of raw rows, at the planned release's infinite price."""
+        ...
+
+
+def raw_result(curator: Curator, computation: RawComputation[Result], release: str) -> Result:
+    """The curator's answer, if it is one that hands rows out.
+
+    Guarantee:
+        The release is charged, at an infinite mu, before a row is handed out. proofs/curator.md.
+    """
+    if not isinstance(curator, RawCurator):
+        raise TypeError(
+            f"a {type(curator).__name__} answers noisy sums only, and release {release!r} would "
+            "work on raw ratings"
+        )
+    return curator.raw_result(computation, release)
 
 
 def unprotected(release: str) -> Release:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from tacit.accounting.release import Plan
 from tacit.descent import Descent, Snapshots, State, in_memory, stored
 from tacit.descent.chunks import Order, Survey
 from tacit.folding import Centring, FoldIn
-from tacit.mechanisms.unprotected import unprotected
+from tacit.mechanisms.unprotected import raw_result, unprotected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.data.block import UserBlock
@@ -35,9 +37,9 @@ class SGD:
     """Non-private baseline and start of other non-private trainings: steps rating by rating.
 
     A rating of user i on item j is mean + b_i + b_j + u_i . v_j. Ratings are taken in units of a
-    quarter of the scale's width. With a temperature above 0 it is SGLD: fresh normal noise joins the
-    steps, and the result is a sample around the optimum instead of the optimum. Neither bounds what
-    one user weighs, so only `epsilon=math.inf` is accepted and the statement says NOT PRIVATE.
+    quarter of the scale's width. With a temperature above 0 it is SGLD: fresh normal noise joins
+    the steps, and the result is a sample around the optimum instead of the optimum. Neither bounds
+    what one user weighs, so only `epsilon=math.inf` is accepted and the statement says NOT PRIVATE.
     docs/algorithms/sgd.md
 
     rank: number of factors.
@@ -48,8 +50,8 @@ class SGD:
     order: "deterministic" gives the same bits for any number of threads; "lock-free" lets threads
         overwrite each other's steps on an item.
     seed: of the first factors.
-    stream: a folder into which the arranged ratings are written as Parquet, to be read from there in
-        every epoch instead of from memory.
+    stream: a folder into which the arranged ratings are written as Parquet, to be read from there
+        in every epoch instead of from memory.
     snapshots: a folder for the state of a training, which has the users' factors in it; a training
         of the same settings on the same ratings goes on from it.
     """
@@ -58,7 +60,7 @@ class SGD:
     epochs: int = 20
     rate: float = 0.05
     decay: float = 0.5
-    ridge: float = 0.05
+    ridge: float = 0.07
     temperature: float = 0.0
     order: Order = "deterministic"
     seed: int = 0
@@ -80,14 +82,14 @@ class SGD:
     def plan(self, public: Public) -> Plan:
         if not math.isinf(public.mu):
             raise ValueError(
-                "SGD works on raw ratings and bounds nobody's weight, so no noise makes it private: "
-                "train it with epsilon=math.inf, or take ALS or Langevin for a finite epsilon"
+                "SGD works on raw ratings and bounds nobody's weight, so no noise makes it "
+                "private: train it with epsilon=math.inf, or take ALS for a finite epsilon"
             )
         return Plan((unprotected(RELEASE),))
 
     def fit(self, curator: Curator) -> FoldIn:
         public = curator.public
-        return curator.raw_result(Training(self, public.low, public.high), RELEASE)
+        return raw_result(curator, Training(self, public.low, public.high), RELEASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class Training:
         for block in rows.blocks():
             yield block.with_values(((block.values - middle) / unit).astype(np.float32))
 
-    def _fold(self, offsets: np.ndarray[tuple[int], np.dtype[np.float64]], V: np.ndarray) -> FoldIn:
+    def _fold(self, offsets: NDArray[Any], V: NDArray[np.float32]) -> FoldIn:
         """How a user finds her factors: her part of the objective, with her mean for her offset."""
         middle, unit = (self.low + self.high) / 2, (self.high - self.low) / 4
         return FoldIn(

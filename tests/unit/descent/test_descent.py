@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,13 +30,13 @@ def low_rank(rng, users=300, items=60, rank=3, share=0.5):
 def prepared(block, order="deterministic", parts=1):
     """The same users in several blocks."""
     edges = np.linspace(0, block.n_users, parts + 1).astype(int)
-    blocks = [block.rows(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    blocks = [block.rows(a, b) for a, b in pairwise(edges)]
     return in_memory(blocks, Survey.of(blocks, block.n_items), order)
 
 
 def trained(data, descent, *, threads=1, rank=4, **more):
-    state = State.first(data.chunks[-1].stop if hasattr(data, "chunks") else more.pop("users"),
-                        data.numbering.rows, rank, seed=1)  # fmt: skip
+    users = more.pop("users", 300)
+    state = State.first(users, data.numbering.rows, rank, seed=1)
     descent.run(data, state, threads=threads, **more)
     return state
 
@@ -179,8 +180,7 @@ def test_every_rating_is_taken_once_and_no_two_tasks_of_a_round_meet(rng, small_
         visitor = np.repeat(chunk.visit_user, np.diff(chunk.visit_ratings))
         seen |= set(zip(visitor, chunk.items, chunk.values, strict=True))
         edges = chunk.visit_ratings[chunk.task_visits]
-        tasks = [(set(visitor[a:b]), set(chunk.items[a:b])) for a, b in zip(edges[:-1], edges[1:],
-                                                                           strict=True)]  # fmt: skip
+        tasks = [(set(visitor[a:b]), set(chunk.items[a:b])) for a, b in pairwise(edges)]
         assert len(tasks) == (GROUPS**2 if order == "deterministic" else GROUPS)
         for first in range(0, len(tasks), GROUPS):
             of_round = tasks[first : first + GROUPS]
@@ -206,6 +206,6 @@ def test_every_group_of_items_has_its_share_of_popular_ones():
 def test_users_without_ratings_keep_their_first_factors():
     block = UserBlock(np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 7)
     data = prepared(block)
-    state = trained(data, Descent(2, 0.1, 0.5, 0.1))
+    state = trained(data, Descent(2, 0.1, 0.5, 0.1), users=4)
     assert equal(state, State.first(4, data.numbering.rows, 4, seed=1))
     assert list(arranged([], data.numbering)) == []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def sgd_tasks(  # noqa: PLR0913  (a kernel takes flat arrays)
+def sgd_tasks(  # noqa: PLR0913, PLR0917  (a kernel takes flat arrays)
     task_visits: NDArray[np.int64],
     visit_ratings: NDArray[np.int64],
     visit_user: NDArray[np.int32],
