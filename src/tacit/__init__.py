@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
+    from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.langevin import Langevin
     from tacit.solvers.sgd import SGD
     from tacit.training import fit
 
@@ -31,8 +33,10 @@ _HOME = {
     "BudgetError": "tacit.mechanisms.ledger",
     "DataError": "tacit.data.errors",
     "ALS": "tacit.solvers.als",
+    "Gradient": "tacit.solvers.gradient",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
+    "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
@@ -47,8 +51,10 @@ __all__ = [
     "SGD",
     "BudgetError",
     "DataError",
+    "Gradient",
     "ItemModel",
     "ItemOffsets",
+    "Langevin",
     "ModelFileError",
     "PrivacyStatement",
     "datasets",

@@ -63,6 +63,8 @@ MANY_ARGUMENTS = {
     "src/tacit/kernels/_kernels.pyi:sgd_tasks": "a kernel takes flat arrays",
     "src/tacit/kernels/_kernels.pyi:solve_users": "a kernel takes flat arrays",
     "src/tacit/kernels/reference/sgd.py:sgd_tasks": "the twin of that kernel",
+    "src/tacit/kernels/_kernels.pyi:descend_users": "a kernel takes flat arrays",
+    "src/tacit/kernels/reference/descend.py:descend_users": "the twin of that kernel",
     "src/tacit/kernels/reference/solve.py:solve_users": "the twin of that kernel",
     "src/tacit/serving/recommend_file.py:recommend_file": "the keywords of a front door",
 }
@@ -142,6 +144,9 @@ ORDINARY_RANDOMNESS = {
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
     "src/tacit/descent/state.py": "the first factors, which see no data",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
+    "src/tacit/solvers/gradient.py": "as als.py",
+    "src/tacit/solvers/spectral.py": "directions to begin with, which see no data",
+    "src/tacit/solvers/langevin.py": "the first factors, which see no data",
     "src/tacit/data/split.py": "splits for experiments, repeatable by a public seed",
 }
 

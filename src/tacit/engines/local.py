@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class LocalThreads:
         ratings_per_block: int = RATINGS_PER_BLOCK,
     ) -> None:
         users.check()
-        self._users = users.remembering()
+        self._users = replace(users, first=0).remembering()
         self._threads = threads or default_threads()
         self._ratings_per_block = ratings_per_block
 

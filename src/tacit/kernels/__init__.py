@@ -11,6 +11,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from tacit.kernels.reference import descend as _descend
 from tacit.kernels.reference import noise as _noise
 from tacit.kernels.reference import rank as _rank
 from tacit.kernels.reference import sgd as _sgd
@@ -48,6 +49,7 @@ def isa() -> str:
 
 
 add_rows = _pick(_sgd.add_rows)
+descend_users = _pick(_descend.descend_users)
 gram = _pick(_sums.gram)
 hash_rows = _pick(_sums.hash_rows)
 keep_smallest = _pick(_sums.keep_smallest)
@@ -65,6 +67,7 @@ sum_rows = _pick(_sums.sum_rows)
 
 __all__ = [
     "add_rows",
+    "descend_users",
     "gram",
     "hash_rows",
     "isa",
