@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
+    from tacit.solvers.sgd import SGD
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -38,6 +39,7 @@ _HOME = {
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
+    "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
@@ -48,6 +50,7 @@ _HOME = {
 
 __all__ = [
     "ALS",
+    "SGD",
     "BudgetError",
     "DataError",
     "Gradient",
