@@ -27,11 +27,14 @@ seconds between machines.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
+    "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper?",
+    "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
     "noise": "What does exact Gaussian noise cost, cipher included, beside NumPy's normals?",
     "solve": "How fast do users find their factors, beside NumPy's single-precision product?",
     "sums": "What do the exact integer sums cost? `cpu` is processor time.",
     "read": "Are 25 million rows read, grouped and encoded within 2 GiB beyond the result?",
     "serving": "How many users are served a second, beside another library?",
+    "spark": "How fast is a private training on Spark, beside Spark's own ALS?",
     "fresh_clone": "How long does a newcomer wait for the two commands of the README?",
     "mutants": "Do the tests notice each way of breaking the privacy layer, one changed line each?",
 }

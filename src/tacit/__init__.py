@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
+    from tacit.serving.recommend_frame import recommend_frame
     from tacit.solvers.als import ALS
     from tacit.solvers.frank_wolfe import FrankWolfe
+    from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
     from tacit.solvers.projected_gradient import ProjectedGradient
+    from tacit.solvers.sgd import SGD
     from tacit.solvers.svd import SVD
     from tacit.training import fit
 
@@ -35,10 +38,12 @@ _HOME = {
     "DataError": "tacit.data.errors",
     "ALS": "tacit.solvers.als",
     "FrankWolfe": "tacit.solvers.frank_wolfe",
+    "Gradient": "tacit.solvers.gradient",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
+    "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
     "ProjectedGradient": "tacit.solvers.projected_gradient",
     "SVD": "tacit.solvers.svd",
@@ -46,14 +51,17 @@ _HOME = {
     "load": "tacit.model.item_model",
     "read": "tacit.data.read",
     "recommend_file": "tacit.serving.recommend_file",
+    "recommend_frame": "tacit.serving.recommend_frame",
 }
 
 __all__ = [
     "ALS",
+    "SGD",
     "SVD",
     "BudgetError",
     "DataError",
     "FrankWolfe",
+    "Gradient",
     "ItemModel",
     "ItemOffsets",
     "Langevin",
@@ -65,6 +73,7 @@ __all__ = [
     "load",
     "read",
     "recommend_file",
+    "recommend_frame",
 ]
 
 

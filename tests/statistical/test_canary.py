@@ -50,6 +50,7 @@ AT_THE_BOUND = {
     "projected-gradient": {"steps": 1, "rank": 1, "row_bound": 1.0, "offset_share": 0.0},
     "svd": {"offset_share": 0.0},
     "als": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
+    "gradient": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "alpha_1": 0.1},
     "langevin": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
 }
 

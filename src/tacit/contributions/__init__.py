@@ -4,6 +4,7 @@
 from tacit.contributions.base import Contribution, Part, Sums
 from tacit.contributions.covariance import Covariance
 from tacit.contributions.descended_rows import DescendedRows
+from tacit.contributions.descent import Descended, Descent, DescentRule
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
@@ -40,7 +41,10 @@ __all__ = [
     "REGISTRY",
     "Contribution",
     "Covariance",
+    "Descended",
     "DescendedRows",
+    "Descent",
+    "DescentRule",
     "GramAndGradient",
     "ItemCounts",
     "ItemGradient",

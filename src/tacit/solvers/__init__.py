@@ -4,16 +4,19 @@
 from tacit.solvers.als import ALS
 from tacit.solvers.base import Solver
 from tacit.solvers.frank_wolfe import FrankWolfe
+from tacit.solvers.gradient import Gradient
 from tacit.solvers.item_offsets import ItemOffsets
 from tacit.solvers.langevin import Langevin
 from tacit.solvers.popularity import Popularity
 from tacit.solvers.projected_gradient import ProjectedGradient
+from tacit.solvers.sgd import SGD
 from tacit.solvers.svd import SVD
 
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
     "als": ALS,
     "frank-wolfe": FrankWolfe,
+    "gradient": Gradient,
     "item-offsets": ItemOffsets,
     "langevin": Langevin,
     "popularity": Popularity,
@@ -21,11 +24,17 @@ SOLVERS: dict[str, type[Solver]] = {
     "svd": SVD,
 }
 
+# These work on raw ratings: they refuse every finite budget, and what they make is never private.
+UNPROTECTED: dict[str, type[Solver]] = {"sgd": SGD}
+
 __all__ = [
     "ALS",
+    "SGD",
     "SOLVERS",
     "SVD",
+    "UNPROTECTED",
     "FrankWolfe",
+    "Gradient",
     "ItemOffsets",
     "Langevin",
     "Popularity",

@@ -113,7 +113,7 @@ def test_dense_and_oja_agree_within_a_hundredth(rng, mu):
     errors = {}
     for direction in ("dense", "oja"):
         solver = FrankWolfe(
-            steps=6, row_bound=1.5, offset_share=0.0, direction=direction, oja_steps=10
+            steps=6, row_bound=1.5, offset_share=0.0, direction=direction, oja_steps=30
         )
         Y = whole(trained(solver, block, mu=mu), block)
         errors[direction] = float(np.sqrt(np.mean((Y - ratings)[~seen] ** 2)))
