@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.per_item import PerItem
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -33,6 +34,7 @@ _HOME = {
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "ModelFileError": "tacit.model.file",
+    "PerItem": "tacit.solvers.per_item",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
@@ -47,6 +49,7 @@ __all__ = [
     "ItemModel",
     "ItemOffsets",
     "ModelFileError",
+    "PerItem",
     "PrivacyStatement",
     "datasets",
     "fit",

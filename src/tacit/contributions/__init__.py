@@ -5,6 +5,7 @@ from tacit.contributions.base import Contribution, Part, Sums
 from tacit.contributions.covariance import Covariance
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
+from tacit.contributions.item_grams import ItemGramsAndGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
 from tacit.contributions.least_squares import LeastSquares
 from tacit.contributions.power_product import PowerEnergy, PowerProduct
@@ -21,6 +22,7 @@ REGISTRY: dict[str, type[Contribution]] = {
         GramAndGradient,
         ItemCounts,
         ItemGradient,
+        ItemGramsAndGradient,
         ItemSums,
         LeastSquares,
         PowerEnergy,
@@ -39,6 +41,7 @@ __all__ = [
     "GramAndGradient",
     "ItemCounts",
     "ItemGradient",
+    "ItemGramsAndGradient",
     "ItemSums",
     "LeastSquares",
     "Part",
