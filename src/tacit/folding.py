@@ -20,6 +20,8 @@ from tacit import kernels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.user_steps.base import UserStep
+
 # Readers refuse what is not finite and clip to the scale. Cutting here as well keeps every float
 # that follows finite, so that the bounds of contributions hold for any row at all.
 LARGEST_RATING = 2.0**40
@@ -89,7 +91,7 @@ class Centring:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldIn:
-    """The public values with which a user finds her own factors.
+    """The public values with which a user finds her own factors: by least squares, or a `step`.
 
     item_factors: one float32 row for each item.
     centring: what her ratings lose before the factors are fitted to them.
@@ -97,6 +99,8 @@ class FoldIn:
         the catalogue). A normaliser over users would carry other users' data to her: fold a
         public one into `ridge`.
     unobserved: weight of a target of zero for every item of the catalogue (implicit feedback).
+    step: what she does instead of least squares, where the algorithm says so (`user_steps`); ridge
+        and weights then play no part.
     """
 
     item_factors: NDArray[np.float32] = field(repr=False)
@@ -104,6 +108,7 @@ class FoldIn:
     ridge: float = 1.0
     ridge_power: float = 0.0
     unobserved: float = 0.0
+    step: UserStep | None = None
     prior: NDArray[np.float32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -114,6 +119,8 @@ class FoldIn:
             raise ValueError(f"ridge must be a positive number, got {self.ridge}")
         if not 0 <= self.unobserved < math.inf:
             raise ValueError(f"unobserved must be at least 0, got {self.unobserved}")
+        if self.step is not None:
+            self.step.check(V)
         # Computed once where the factors are made: workers with another BLAS see the same bits.
         wide = V.astype(np.float64)
         prior = (self.unobserved * (wide.T @ wide)).astype(np.float32)
@@ -139,14 +146,17 @@ class FoldIn:
         return same
 
     def user_factors(self, rows: RatedRows) -> NDArray[np.float32]:
-        """Each user's own least-squares solution; zeros for a user without ratings."""
+        """Each user's least-squares solution, or what `step` says; zeros without ratings."""
         n_users = len(rows.indptr) - 1
         if self.rank == 0:
             return np.zeros((n_users, 0), np.float32)
+        targets = self.centring.targets(rows)
+        if self.step is not None:
+            return self.step.factors(self.item_factors, rows, targets)
         return kernels.solve_users(
             rows.indptr,
             rows.items,
-            self.centring.targets(rows),
+            targets,
             np.ones(len(rows.items), np.float32),
             self.item_factors,
             self.ridges(rows),

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from tacit.accounting import gdp
+from tacit.accounting import gdp, personal
 from tacit.accounting.calibrate import calibrate, default_delta
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
+from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting.release import Plan
     from tacit.data.ratings import Ratings
+    from tacit.engines.base import Engine
     from tacit.solvers.base import Solver
 
 NOT_COVERED = (
@@ -126,7 +128,7 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     public, plan = calibrated_plan(
         solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
     )
-    engine = LocalThreads(ratings.block, threads=execution.threads)
+    engine = engine_of(with_own_levels(ratings, plan, budget), execution)
     source, journal = execution.source, execution.journal
     curator = DataCurator(
         engine, public, plan, source, journal=journal, progress=execution.progress
@@ -154,6 +156,14 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     return Fit(model)
 
 
+def engine_of(ratings: Ratings, execution: Execution) -> Engine:
+    """Where the rows lie decides who adds them up."""
+    rows = ratings.rows
+    if isinstance(rows, UserBlock):
+        return LocalThreads(rows, threads=execution.threads)
+    raise TypeError(f"no engine adds up a {type(rows).__name__}")
+
+
 def calibrated_plan(
     solver: Solver, *, n_users: int, n_items: int, scale: tuple[float, float], budget: Budget
 ) -> tuple[Public, Plan]:
@@ -164,6 +174,15 @@ def calibrated_plan(
         solver.plan(public), budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR
     )
     return public, plan
+
+
+def with_own_levels(ratings: Ratings, plan: Plan, budget: Budget) -> Ratings:
+    """The same with the level of each user who named an epsilon: it follows from the plan."""
+    own = ratings.own_epsilons
+    if own is None:
+        return ratings
+    found = personal.levels(own, plan.releases, budget.delta, relative_error=RELATIVE_ERROR)
+    return replace(ratings, rows=replace(ratings.block, levels=found))
 
 
 def public_assumptions(ratings: Ratings) -> tuple[str, ...]:
@@ -180,7 +199,13 @@ def public_assumptions(ratings: Ratings) -> tuple[str, ...]:
         if scale.origin == "declared"
         else "RECOGNISED IN THE RATINGS among the usual scales; declare it as `scale=`"
     )
+    personal_levels = (
+        "that users could declare a privacy level of their own. Who did, and which, is protected. "
+        "The epsilon above is that of level 1, the worst; who declared less has a smaller one "
+        "(`epsilon_of`), to be told to nobody but her"
+    )
     return (
         items,
         f"rating scale: {scale.low:g} to {scale.high:g}, {origin}",
+        *([personal_levels] if ratings.personal else []),
     )

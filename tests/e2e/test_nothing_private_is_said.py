@@ -366,7 +366,7 @@ def test_ratings_that_break_a_rule(heard, ratings):
         {"values": block.values[:-1]},
         {"indptr": block.indptr[:-1]},
     ):
-        broken = dataclasses.replace(ratings, block=dataclasses.replace(block, **changes))
+        broken = dataclasses.replace(ratings, rows=dataclasses.replace(block, **changes))
         heard.failure(tacit.DataError, tacit.fit, broken, epsilon=1.0)
     assert heard.canaries() == []
 

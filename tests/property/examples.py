@@ -40,10 +40,13 @@ class User(NamedTuple):
     values: np.ndarray
 
 
-def block_of(users: Iterable[User], n_items: int) -> UserBlock:
+def block_of(
+    users: Iterable[User], n_items: int, levels: Iterable[float] | None = None
+) -> UserBlock:
     users = list(users)
     sizes = [len(user.items) for user in users]
     return UserBlock(
+        levels=None if levels is None else np.array(list(levels), np.float32),
         indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         items=np.concatenate([np.zeros(0), *(user.items for user in users)]).astype(np.int32),
         values=np.concatenate([np.zeros(0), *(user.values for user in users)]).astype(np.float32),

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import math
 import pkgutil
+from fractions import Fraction
 
 import hypothesis.strategies as st
 import numpy as np
@@ -85,6 +86,44 @@ def test_bounded_and_tight(contribution):
     """No user exceeds a bound, and some user comes near: a bound twice too large is a fault too."""
     reached = check_bounded(contribution, adversaries(contribution))
     assert all(share >= 0.9 for share in reached.values()), reached
+
+
+OWN_LEVELS = [0.0, 2.0**-21, 0.01, 0.3, 0.5, 1 - 2.0**-24]
+
+
+def check_level(contribution: Contribution, users: dict[str, User], level: float) -> None:
+    """At her own level every user is inside that part of every bound, and not far inside."""
+    level = float(np.float32(level))
+    n = n_items_of(contribution)
+    reached = dict.fromkeys((part.name for part in contribution.parts), 0.0)
+    at_most = check_bounded(contribution, users)
+    for name, user in users.items():
+        shares = contribution(block_of([user], n, [level]))
+        for part in contribution.parts:
+            squared = norm_squared(part, shares[part.name])
+            assert squared <= (Fraction(level) * part.limit) ** 2, f"{name} exceeds {part.name}"
+            reached[part.name] = max(reached[part.name], math.sqrt(squared) / part.limit)
+    if level >= 0.3:
+        assert all(reached[name] >= 0.95 * level * whole for name, whole in at_most.items())
+
+
+@pytest.mark.parametrize("level", OWN_LEVELS)
+@pytest.mark.parametrize("contribution", named(SMALL))
+def test_a_user_s_own_level_scales_her_bound(contribution, level):
+    check_level(contribution, adversaries(contribution), level)
+
+
+@pytest.mark.parametrize("contribution", named(SMALL))
+def test_levels_of_one_change_nothing_and_each_user_has_her_own(contribution):
+    n = n_items_of(contribution)
+    everyone = crowd(n, 6, seed=9)
+    assert equal(contribution(block_of(everyone, n, [1] * 6)), contribution(block_of(everyone, n)))
+    own = [1.0, 0.5, 0.0, 0.25, 1.0, 0.75]
+    whole = contribution(block_of(everyone, n, own))
+    one_by_one = contribution.zeros()
+    for user, level in zip(everyone, own, strict=True):
+        contribution.add(block_of([user], n, [level]), one_by_one)
+    assert equal(whole, one_by_one)
 
 
 @pytest.mark.parametrize("contribution", named(SMALL))
@@ -242,6 +281,12 @@ class Twice(ItemSums):
     def add(self, block, sums):
         for _ in range(2):
             ItemSums.add(self, block, sums)
+
+
+def test_the_check_of_levels_catches_a_share_that_forgets_them():
+    faulty = NoClip(FEW_ITEMS, Rows(clip=1.0), 2.0**22)  # large enough for what it does not cut
+    with pytest.raises(AssertionError, match="exceeds"):
+        check_level(faulty, {"all": User(np.arange(40), np.full(40, 2.0**20))}, 0.5)
 
 
 @pytest.mark.parametrize("mistake", [MeanOverUsers, NoClip, Twice])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,12 +50,15 @@ AT_THE_BOUND = {
 }
 
 
-def attacked(name, rng) -> Audit:
+def attacked(name, rng, level=None) -> Audit:
     solver = SOLVERS[name](**AT_THE_BOUND.get(name, {}))
     public = Public(n_users=N_USERS, n_items=N_ITEMS, low=1, high=5, mu=MU)
     rough = solver.plan(public)
     plan: Plan = rough.scaled(rough.mu / MU)
-    return audit(solver, users(rng), canary(), plan, public, runs=RUNS)
+    her = canary()
+    if level is not None:
+        her = replace(her, levels=np.array([level], np.float32))
+    return audit(solver, users(rng), her, plan, public, runs=RUNS)
 
 
 @pytest.mark.parametrize("name", sorted(SOLVERS))
@@ -72,3 +76,11 @@ def test_the_attack_notices_half_the_noise(name, rng, monkeypatch):
 
     monkeypatch.setattr(curator, "add_noise", half)
     assert attacked(name, rng).refuted
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_a_user_s_own_level_halves_what_the_attack_reaches(name, rng):
+    found = attacked(name, rng, level=0.5)
+    assert found.claimed == pytest.approx(MU / 2)
+    assert not found.refuted, found
+    assert found.reached > 0.7 * MU / 2 - 4 * found.error

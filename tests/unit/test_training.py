@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import tacit
 from tacit.accounting.calibrate import default_delta
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import ItemCounts, ItemSums, Rows
+from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
 from tacit.mechanisms.entropy import NoiseSource, SeededSource
 from tacit.training import Budget, Execution, train
@@ -145,3 +146,42 @@ def test_what_was_taken_as_public_is_told(ratings):
     told = tacit.fit(tacit.read(table, items=["a", "b", "c"], scale=(0, 5)), epsilon=1.0)
     assert "item catalogue: 3 items, given apart from the ratings" in told.statement.public
     assert "rating scale: 0 to 5, declared" in told.statement.public
+
+
+def own_privacy(**columns):
+    users = np.repeat(np.arange(40), 3)
+    table = {"user": users, "item": np.tile([0, 1, 2], 40), "rating": users % 5 + 1}
+    return {**table, **{name: np.asarray(make(users)) for name, make in columns.items()}}
+
+
+def test_levels_of_users_reach_the_sums_and_the_statement(monkeypatch):
+    seen = []
+    monkeypatch.setattr(UserBlock, "check", lambda block: seen.append(block.levels))
+    by_level = tacit.read(pa.table(own_privacy(privacy=lambda user: np.where(user < 20, 0.5, 1))))
+    statement = trained(by_level, tacit.ItemOffsets())
+    assert any("privacy level of their own" in each for each in statement.public)
+    assert statement.epsilon_of(1.0) == statement.epsilon
+    assert statement.epsilon_of(0.5) < 0.55 * statement.epsilon
+    assert statement.epsilon_of(0.5, "replace-one") < 0.55 * statement.epsilon_replace
+    table = pa.table(own_privacy(privacy=lambda user: np.where(user < 20, 0.25, 100.0)))
+    statement = trained(tacit.read(table, privacy_unit="epsilon"), tacit.ItemOffsets())
+    by_level, by_epsilon = seen
+    assert by_level.tolist() == [0.5] * 20 + [1.0] * 20
+    assert (
+        statement.epsilon_of(by_epsilon[0]) <= 0.25 < statement.epsilon_of(by_epsilon[0] + 1 / 256)
+    )
+    assert by_epsilon[20:].tolist() == [1.0] * 20
+
+
+def test_rows_that_no_engine_knows_are_refused_before_anything_is_spent(ratings, tmp_path):
+    class Elsewhere:
+        n_users, n_items = N_USERS, N_ITEMS
+
+    journal = tmp_path / "journal"
+    strange = replace(ratings, rows=Elsewhere(), ids=None)
+    with pytest.raises(TypeError, match="no engine adds up a Elsewhere"):
+        tacit.fit(strange, epsilon=1.0, delta=1e-3, journal=journal)
+    assert not journal.exists()
+    for look in ("block", "user_ids"):
+        with pytest.raises(tacit.DataError, match="do not lie in memory"):
+            getattr(strange, look)

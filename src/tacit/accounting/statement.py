@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.accounting import composition, gdp, renyi, statement_file, statement_text
+from tacit.accounting import composition, gdp, personal, renyi, statement_file, statement_text
 
 if TYPE_CHECKING:
     from tacit.accounting.release import Release
@@ -134,6 +134,20 @@ class PrivacyStatement:
         inexact = math.exp(min(self.numerical_epsilon / 2, 700.0))
         by_mu = inexact * gdp.power(min(1.0, level * inexact), self.mu)
         return min(1.0, by_epsilon, by_mu)
+
+    def epsilon_of(self, level: float, adjacency: composition.Adjacency = "zero-out") -> float:
+        """The epsilon of a user who declared this privacy level, from 0 to 1.
+
+        `epsilon` itself is that of level 1, which nobody exceeds. A level is its user's own
+        business: hand this figure to her only. docs/personal-privacy.md
+        """
+        return personal.epsilon(
+            self.releases,
+            self.delta,
+            level,
+            adjacency=adjacency,
+            relative_error=self.relative_error,
+        )
 
     def to_json(self) -> str:
         """Strict JSON; infinite figures are the string "infinity". Its first field is `status`."""

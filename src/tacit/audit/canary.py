@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """mu as claimed by the plan, and as reached by the attack with its standard error."""
+    """mu as claimed for the canary's own level, and as reached by the attack with its error."""
 
     claimed: float
     reached: float
@@ -57,7 +57,8 @@ def audit(
     )
     spread = math.sqrt((np.var(with_her, ddof=1) + np.var(without_her, ddof=1)) / 2)
     reached = float(np.mean(with_her) - np.mean(without_her)) / spread
-    return Audit(plan.mu, reached, math.sqrt(2 / runs + reached**2 / (4 * runs)))
+    level = 1.0 if canary.levels is None else float(canary.levels[0])
+    return Audit(level * plan.mu, reached, math.sqrt(2 / runs + reached**2 / (4 * runs)))
 
 
 def _score(
@@ -108,10 +109,19 @@ def norm_weights(part: Part) -> NDArray[np.float64]:
 
 
 def joined(users: UserBlock, more: UserBlock) -> UserBlock:
-    """Both blocks' users."""
+    """Both blocks' users, each at her own level."""
+    levels = None
+    if users.levels is not None or more.levels is not None:
+        levels = np.concatenate([levels_of(users), levels_of(more)])
     return UserBlock(
         np.concatenate([users.indptr, users.indptr[-1] + more.indptr[1:]]),
         np.concatenate([users.items, more.items]),
         np.concatenate([users.values, more.values]),
         users.n_items,
+        levels,
     )
+
+
+def levels_of(users: UserBlock) -> NDArray[np.float32]:
+    """Each user's level, 1 where nobody declared one."""
+    return np.ones(users.n_users, np.float32) if users.levels is None else users.levels

@@ -5,6 +5,6 @@ Every function is pure and local: what comes out for a user depends on her own r
 inputs only, so neither other users nor the way they are cut into blocks can change it.
 """
 
-from tacit.bounding import clipping, grid, item_limit, weights
+from tacit.bounding import clipping, grid, item_limit, levels, weights
 
-__all__ = ["clipping", "grid", "item_limit", "weights"]
+__all__ = ["clipping", "grid", "item_limit", "levels", "weights"]

@@ -36,6 +36,12 @@ class Reading:
     item: Annotated[str | None, _option("Name of the item column.")] = None
     rating: Annotated[str | None, _option("Name of the rating column.")] = None
     timestamp: Annotated[str | None, _option("Name of the time column.")] = None
+    privacy: Annotated[
+        str | None, _option("Name of the column of users' own privacy, if there is one.")
+    ] = None
+    privacy_unit: Annotated[
+        Literal["level", "epsilon"], _option("What that column holds: levels 0 to 1, or epsilons.")
+    ] = "level"
     query: Annotated[str | None, _option("A SELECT statement, where the source is a database.")] = (
         None
     )
@@ -60,6 +66,8 @@ class Reading:
             "item": self.item,
             "rating": self.rating,
             "timestamp": self.timestamp,
+            "privacy": self.privacy,
+            "privacy_unit": self.privacy_unit,
             "query": self.query,
             "items": self.items or "source",
             "unknown_items": self.unknown_items,

@@ -41,5 +41,5 @@ class Covariance(Contribution):
 
     def add(self, block: UserBlock, sums: Sums) -> None:
         rows = self.rows.prepared(block)
-        A = self.rows.snapped(rows, grid_of(self.row_bound, ROW_BITS))
+        A = self.rows.snapped(rows, grid_of(self.row_bound, ROW_BITS), "factor")
         kernels.scatter_pairs(rows.indptr, rows.items, A, sums["covariance"])

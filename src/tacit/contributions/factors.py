@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import kernels
-from tacit.bounding import clipping, grid
+from tacit.bounding import clipping, grid, levels
 from tacit.contributions.base import Part, triangle
 from tacit.contributions.rows import grid_of
 
@@ -93,8 +93,9 @@ def add_item_grams(ready: Ready, X: NDArray[np.int32], sums: Sums) -> None:
     kernels.scatter_gram(ready.indptr, ready.items, ready.weights, X, sums["gram"])
 
 
-def add_shared_gram(X: NDArray[np.int32], sums: Sums) -> None:
-    """Add to the part `shared_gram_part`. Every user weighs 1; one without ratings has x = 0."""
+def add_shared_gram(block: UserBlock, X: NDArray[np.int32], sums: Sums) -> None:
+    """Add to the part `shared_gram_part`. A user weighs her own level; x = 0 without ratings."""
+    X = levels.scale_users(X, block, "factor")
     kernels.gram(X, np.ones(len(X), np.int32), sums["gram"])
 
 

@@ -79,5 +79,5 @@ class GramAndGradient(ItemGradient):
 
     def add(self, block: UserBlock, sums: Sums) -> None:
         X = self.users.fold.user_factors(block)
-        factors.add_shared_gram(self.users.on_grid(X), sums)
+        factors.add_shared_gram(block, self.users.on_grid(X), sums)
         self._add_gradient(block, X, sums)

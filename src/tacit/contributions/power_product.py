@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import kernels
+from tacit.bounding import levels
 from tacit.contributions.base import Contribution, Part
 from tacit.contributions.rows import grid_of, snap_each
 
@@ -48,7 +49,7 @@ class PowerProduct(Contribution):
     def add(self, block: UserBlock, sums: Sums) -> None:
         rows = self.rows.prepared(block)
         bound = grid_of(self.row_bound, ROW_BITS)
-        A = self.rows.snapped(rows, bound)
+        A = self.rows.snapped(rows, bound, "factor")
         s = along(rows, A, self.direction, bound)
         kernels.scatter_outer(rows.indptr, rows.items, A, s, sums["product"].reshape(-1, 1))
 
@@ -76,7 +77,7 @@ class PowerEnergy(Contribution):
     def add(self, block: UserBlock, sums: Sums) -> None:
         rows = self.rows.prepared(block)
         bound = grid_of(self.row_bound, ROW_BITS)
-        s = along(rows, self.rows.snapped(rows, bound), self.direction, bound)
+        s = along(rows, self.rows.snapped(rows, bound, "factor"), self.direction, bound)
         kernels.gram(s, np.ones(len(s), np.int32), sums["energy"])
 
 
@@ -89,6 +90,8 @@ def check_direction(v: NDArray[np.float64]) -> None:
 def along(
     rows: UserBlock, A: NDArray[np.int32], v: NDArray[np.float64], bound: Grid
 ) -> NDArray[np.int32]:
-    """The product a . v of each user on the grid of A itself, one column."""
+    """The product a . v of each user on the grid of A itself, one column; both carry her level."""
     projected = kernels.sum_rows(A * v[rows.items], rows.indptr)
-    return snap_each(projected, bound._replace(step=1.0))[:, None]
+    snapped = snap_each(projected, bound._replace(step=1.0))
+    most = levels.scale_users(np.full(rows.n_users, bound.limit, np.int32), rows, "factor")
+    return np.clip(snapped, -most, most)[:, None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from tacit.bounding import clipping, grid, item_limit, weights
+from tacit.bounding import clipping, grid, item_limit, levels, weights
 from tacit.folding import Centring
 
 if TYPE_CHECKING:
@@ -136,13 +136,23 @@ class Rows:
         )
 
     def snapped_weights(self, prepared: UserBlock, bits: int) -> NDArray[np.int32]:
-        """The weights of whole rows as integers inside the limit of `weight_grid`."""
-        w = self.weight_grid(bits)
-        return grid.snap(self.weights(prepared), prepared.indptr, w.step, w.limit)
+        """The weights of whole rows as integers inside the limit of `weight_grid`.
 
-    def snapped(self, prepared: UserBlock, bound: Grid) -> NDArray[np.int32]:
-        """Whole rows of weights * clipped targets, shrunk to the bound where they are longer."""
+        A user's own level scales them.
+        """
+        w = self.weight_grid(bits)
+        q = grid.snap(self.weights(prepared), prepared.indptr, w.step, w.limit)
+        return levels.scale_ratings(q, prepared)
+
+    def snapped(
+        self, prepared: UserBlock, bound: Grid, what: Literal["share", "factor"] = "share"
+    ) -> NDArray[np.int32]:
+        """Whole rows of weights * clipped targets, shrunk to the bound where they are longer.
+
+        A user's own level scales them; `what` is whether they are the share or are squared in it.
+        """
         amounts = self.weights(prepared) * clipping.clip_values(prepared.values, self.clip)
         rows = amounts.astype(np.float32)
         shrunk = clipping.clip_rows(rows, prepared.indptr, bound.limit * bound.step)
-        return grid.snap(shrunk, prepared.indptr, bound.step, bound.limit)
+        q = grid.snap(shrunk, prepared.indptr, bound.step, bound.limit)
+        return levels.scale_ratings(q, prepared, what)

@@ -37,7 +37,7 @@ class SharedGram(Contribution):
         return (factors.shared_gram_part(self.users),)
 
     def add(self, block: UserBlock, sums: Sums) -> None:
-        factors.add_shared_gram(self.users.snapped(block), sums)
+        factors.add_shared_gram(block, self.users.snapped(block), sums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,5 +79,5 @@ class SharedLeastSquares(Contribution):
 
     def add(self, block: UserBlock, sums: Sums) -> None:
         X = self.users.snapped(block)
-        factors.add_shared_gram(X, sums)
+        factors.add_shared_gram(block, X, sums)
         factors.add_rhs(factors.ready_rows(self.rows, block), X, sums)

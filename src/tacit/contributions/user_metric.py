@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tacit import kernels
+from tacit.bounding import levels
 from tacit.contributions.base import Contribution, Part
 from tacit.contributions.rows import grid_of, snap_each
 
@@ -62,7 +63,7 @@ class UserMetric(Contribution):
         errors = errors * errors if self.error == "squared" else np.abs(errors)
         numbers = np.maximum(np.diff(tested.indptr), 1)
         means = kernels.sum_rows(errors, tested.indptr) / numbers
-        snapped = snap_each(means, self._grid)
+        snapped = levels.scale_users(snap_each(means, self._grid), block)
         kernels.scatter_sum(np.zeros(len(snapped), np.int32), snapped, sums["sum"])
 
     def _halves(self, block: UserBlock) -> tuple[UserBlock, UserBlock]:

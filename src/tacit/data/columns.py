@@ -20,6 +20,7 @@ USUAL_NAMES = {
         "game game_id joke joke_id article article_id business business_id",
         "rating": "rating ratings score value stars star_rating overall",
         "timestamp": "timestamp time ts date datetime rated_at unix_review_time",
+        "privacy": "privacy privacy_level own_privacy",
         "id": "id",
         "title": "title name item_name item_title movie_title product_name product_title",
     }.items()

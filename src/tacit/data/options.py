@@ -13,6 +13,7 @@ _CHOICES = {
     "duplicates": ("refuse", "last"),
     "out_of_scale": ("refuse", "clip"),
     "feedback": ("explicit", "implicit"),
+    "privacy_unit": ("level", "epsilon"),
     "user_axis": ("rows", "columns", None),
 }
 
@@ -25,6 +26,8 @@ class Options:
     item: str | None
     rating: str | None
     timestamp: str | None
+    privacy: str | None
+    privacy_unit: Literal["level", "epsilon"]
     query: str | None
     items: Any
     unknown_items: Literal["refuse", "drop"]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ from tacit.data.encode import encode
 from tacit.data.errors import DataError
 from tacit.data.files import open_file
 from tacit.data.frames import library_of, open_frame, open_matrix
+from tacit.data.levels import as_levels, declared
 from tacit.data.listing import number_items, store_listing
 from tacit.data.numbering import distinct, id_array, number, number_range
 from tacit.data.options import Options
@@ -39,6 +41,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
     item: str | None = None,
     rating: str | None = None,
     timestamp: str | None = None,
+    privacy: str | None = None,
+    privacy_unit: Literal["level", "epsilon"] = "level",
     query: str | None = None,
     items: Any = "source",
     unknown_items: Literal["refuse", "drop"] = "refuse",
@@ -54,10 +58,15 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
         source: a CSV, TSV or MovieLens file; a Parquet file, folder or pattern; an Arrow, pandas or
             polars table; a SciPy sparse matrix; a DuckDB relation; or, with `query`, a DuckDB
             connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL.
-        user: name of the user column; found by its usual names otherwise, as are the next three.
+        user: name of the user column; found by its usual names otherwise, as are the next three
+            and `privacy`.
         item: name of the item column.
         rating: name of the rating column. With implicit feedback it is used only if named.
         timestamp: name of the column that orders duplicates.
+        privacy: name of the column in which users declare their own privacy, if there is one. A
+            user says it on any of her rows; who says nothing gets what all get.
+        privacy_unit: whether that is a "level" from 0 to 1, by which all that she adds is scaled,
+            or the "epsilon" that she grants, of which her level follows from the budget.
         query: a SELECT statement; its result is the source.
         items: the public catalogue: a file or table (with titles, if it has them) or a list of ids.
             "source" declares that every item of this source is public knowledge.
@@ -88,6 +97,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
                 item=item,
                 rating=rating,
                 timestamp=timestamp,
+                privacy=privacy,
+                privacy_unit=privacy_unit,
                 query=query,
                 items=items,
                 unknown_items=unknown_items,
@@ -126,7 +137,11 @@ def _read(source: Any, options: Options) -> Ratings:
         catalogue = number_items(staging, rows, listing, options)
         sizes = (found.rows, len(users), len(catalogue))
         block = encode(staging, picks, options, scale, sizes)
-        return Ratings(block, users, catalogue, scale)
+        own = declared(staging, picks, options, len(users))
+        if own is not None and options.privacy_unit == "level":
+            block = replace(block, levels=as_levels(own))
+            own = None
+        return Ratings(block, users, catalogue, scale, own)
 
 
 def _open(source: Any, options: Options, catalogue_size: int | None) -> Rows:
@@ -163,6 +178,8 @@ def _choose(columns: Sequence[str], options: Options) -> Picks:
         picks["timestamp"] = need(columns, "timestamp", options.timestamp)
     elif options.timestamp is not None:
         pick(columns, "timestamp", options.timestamp)
+    if (found := pick(columns, "privacy", options.privacy)) is not None:
+        picks["privacy"] = found
     if len(set(picks.values())) < len(picks):
         raise DataError(
             "one column is named for two roles; user, item and rating are three columns"

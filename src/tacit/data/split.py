@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.data.block import UserBlock
-from tacit.data.ratings import Ratings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from tacit.data.ratings import Ratings
 
 
 def by_rating(
@@ -42,7 +43,8 @@ def same_users(part: Ratings, whole: Ratings) -> Ratings:
     rows = np.array([found.pop(user, -1) for user in whole.user_ids.tolist()])
     if found:
         raise ValueError("some users of the part are not among the users of the whole")
-    return Ratings(rows_of(part.block, rows), whole.user_ids, whole.catalogue, whole.scale)
+    block = replace(rows_of(part.block, rows), levels=whole.block.levels)
+    return replace(whole, rows=block)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -71,7 +73,13 @@ def held_out_users(
     others = np.setdiff1d(np.arange(ratings.n_users), chosen)
 
     def part(users: NDArray[np.int64], rows: UserBlock) -> Ratings:
-        return Ratings(rows, ratings.user_ids[users], ratings.catalogue, ratings.scale)
+        own = ratings.own_epsilons
+        return replace(
+            ratings,
+            rows=rows,
+            ids=ratings.user_ids[users],
+            own_epsilons=None if own is None else own[users],
+        )
 
     return HeldOutUsers(
         train=part(others, rows_of(ratings.block, others)),
@@ -106,4 +114,11 @@ def rows_of(block: UserBlock, users: NDArray[np.int64]) -> UserBlock:
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     shift = np.repeat(block.indptr[users] - indptr[:-1], counts)
     source = np.arange(indptr[-1]) + shift
-    return UserBlock(indptr, block.items[source], block.values[source], block.n_items)
+    levels = None if block.levels is None else np.where(users < 0, 1, block.levels[users])
+    return UserBlock(
+        indptr,
+        block.items[source],
+        block.values[source],
+        block.n_items,
+        None if levels is None else levels.astype(np.float32),
+    )

@@ -51,6 +51,7 @@ _RULES = {
         _INTEGERS | _TIMES | _TEXT | {"FLOAT", "DOUBLE"},
         "timestamps are numbers or dates",
     ),
+    "privacy": (_NUMBERS | _TEXT, "privacy levels are numbers"),
     "title": (_TEXT, "titles are strings"),
 }
 _HINTS = {

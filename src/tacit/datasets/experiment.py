@@ -35,8 +35,8 @@ class Experiment:
 def assemble(block: UserBlock, scale: Scale) -> Ratings:
     """A block with made-up integer ids, counted from 1."""
     return Ratings(
-        block=block,
-        user_ids=np.arange(1, block.n_users + 1, dtype=np.int64),
+        rows=block,
+        ids=np.arange(1, block.n_users + 1, dtype=np.int64),
         catalogue=Catalogue(np.arange(1, block.n_items + 1, dtype=np.int64), origin="file"),
         scale=scale,
     )

@@ -37,7 +37,7 @@ class LocalThreads:
         ratings_per_block: int = RATINGS_PER_BLOCK,
     ) -> None:
         users.check()
-        self._users = users
+        self._users = users.remembering()
         self._threads = threads or default_threads()
         self._ratings_per_block = ratings_per_block
 

@@ -76,6 +76,11 @@ def private_error(
     Raises:
         ValueError: a parameter is out of range; nothing was spent.
     """
+    if trial.personal:
+        raise ValueError(
+            "some of these users may have declared a privacy level of their own, and a mean over "
+            "users needs them all at the same: judge on users who could not declare one"
+        )
     n_users = trial.target.n_users
     budget = Budget(epsilon, default_delta(n_users) if delta is None else delta)
     half = (trial.scale[1] - trial.scale[0]) / 2
@@ -128,7 +133,7 @@ def _together(trial: Trial) -> UserBlock:
     order = np.argsort(users, kind="stable")
     items = np.concatenate([past.items, asked.items + np.int32(past.n_items)])[order]
     values = np.concatenate([past.values, asked.values])[order]
-    return UserBlock(past.indptr + asked.indptr, items, values, 2 * past.n_items)
+    return UserBlock(past.indptr + asked.indptr, items, values, 2 * past.n_items)  # all at level 1
 
 
 def _twice(fold_in: FoldIn) -> FoldIn:

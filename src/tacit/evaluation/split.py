@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.data.ratings import Ratings
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tacit.data.ratings import Ratings
 
 
 def leave_k_out(ratings: Ratings, k: int = 1, *, seed: int = 0) -> tuple[Ratings, Ratings]:
@@ -46,4 +47,4 @@ def _k_of_each(indptr: NDArray[np.int64], k: int, rng: np.random.Generator) -> N
 
 
 def _part(ratings: Ratings, kept: NDArray[np.bool_]) -> Ratings:
-    return Ratings(ratings.block.keep(kept), ratings.user_ids, ratings.catalogue, ratings.scale)
+    return replace(ratings, rows=ratings.block.keep(kept))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ class Trial:
     popularity: for each item the number of its training ratings (raw).
     left_out: rows of the test whose item the model does not know.
     without_history: test users of whom nothing is known; they get what a stranger gets.
+    personal: whether users could declare a privacy level of their own.
     """
 
     history: UserBlock
@@ -34,6 +35,7 @@ class Trial:
     scale: tuple[float, float]
     left_out: int = 0
     without_history: int = 0
+    personal: bool = False
 
     def __repr__(self) -> str:
         return f"Trial(items={self.target.n_items}, <private rows>)"
@@ -71,6 +73,7 @@ def trial(
         scale=(train.scale.low, train.scale.high),
         left_out=left_out,
         without_history=int(np.count_nonzero(np.diff(past.indptr) == 0)),
+        personal=any(each.personal for each in (train, test, known)),
     )
 
 
@@ -91,7 +94,7 @@ def _renumbered(block: UserBlock, own: Ratings, model: Ratings) -> tuple[UserBlo
         return block, 0
     items = positions(own.catalogue.ids, model.catalogue.ids)[block.items].astype(np.int32)
     known = items >= 0
-    kept = UserBlock(block.indptr, items, block.values, model.n_items).keep(known)
+    kept = replace(block, items=items, n_items=model.n_items).keep(known)
     return _in_order(kept), int(np.count_nonzero(~known))
 
 
@@ -101,10 +104,10 @@ def _joined(a: UserBlock, b: UserBlock) -> UserBlock:
     order = np.argsort(users, kind="stable")
     items = np.concatenate([a.items, b.items])[order]
     values = np.concatenate([a.values, b.values])[order]
-    return UserBlock(a.indptr + b.indptr, items, values, a.n_items)
+    return UserBlock(a.indptr + b.indptr, items, values, a.n_items, a.levels)
 
 
 def _in_order(block: UserBlock) -> UserBlock:
     """Each row in the order of the catalogue, as in training."""
     order = np.lexsort((block.items, block.user_of_rating()))
-    return UserBlock(block.indptr, block.items[order], block.values[order], block.n_items)
+    return replace(block, items=block.items[order], values=block.values[order])

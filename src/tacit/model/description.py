@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.accounting.statement import PrivacyStatement
 from tacit.folding import Centring, FoldIn
+from tacit.model.file import ModelFileError
 from tacit.model.made_by import MadeBy
+from tacit.user_steps import STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.model.item_model import ItemModel
+    from tacit.user_steps import UserStep
+
+# The user step that has no class of its own: `FoldIn` without a step.
+LEAST_SQUARES = "least-squares"
 
 _ARRAYS = {
     "item_factors": (np.float32, 2),
@@ -36,6 +43,7 @@ def describe(model: ItemModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         "ridge": folding.ridge,
         "ridge_power": folding.ridge_power,
         "unobserved": folding.unobserved,
+        "user_step": _step_to_json(folding.step),
         "statement": model.statement.to_json(),
         "item_ids": model.item_ids.tolist(),
         "titles": model.titles,
@@ -61,6 +69,7 @@ def fields_of(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dic
         ridge=_number(described["ridge"]),
         ridge_power=_number(described["ridge_power"]),
         unobserved=_number(described["unobserved"]),
+        step=_step_from_json(described["user_step"]),
     )
     return {
         "item_ids": _ids(described["item_ids"]),
@@ -72,6 +81,33 @@ def fields_of(described: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dic
             _text(described["solver"]), dict(described["parameters"]), _text(described["version"])
         ),
     }
+
+
+def _step_to_json(step: UserStep | None) -> dict[str, Any]:
+    """What a user does: its name and its numbers."""
+    if step is None:
+        return {"kind": LEAST_SQUARES}
+    values = {name.name: getattr(step, name.name) for name in fields(step)}  # type: ignore[arg-type]
+    return {"kind": step.kind} | values
+
+
+def _step_from_json(described: dict[str, Any]) -> UserStep | None:
+    """The step of that name; one that this version does not know is said to be so."""
+    kind = _text(described["kind"])
+    if kind == LEAST_SQUARES:
+        return None
+    if kind not in STEPS:
+        raise ModelFileError(
+            f"the users of this model take a step that this version does not know, {kind[:40]!r}: "
+            "update tacit"
+        )
+    numbers = {name: _frozen(value) for name, value in described.items() if name != "kind"}
+    return STEPS[kind](**numbers)
+
+
+def _frozen(value: Any) -> Any:
+    """A number, or a tuple (of tuples) of numbers."""
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else _number(value)
 
 
 def _ids(listed: Any) -> NDArray[Any]:

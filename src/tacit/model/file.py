@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FORMAT = 2
+FORMAT = 3
 _JSON = "model.json"
 _SHA256 = re.compile("[0-9a-f]{64}")
 

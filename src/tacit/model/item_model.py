@@ -258,6 +258,8 @@ def load(folder: str | Path) -> ItemModel:
     described, arrays = file.read(Path(folder))
     try:
         return ItemModel(**fields_of(described, arrays))
+    except file.ModelFileError as error:
+        raise file.ModelFileError(f"{folder}: {error}") from None
     except Exception as error:  # noqa: BLE001 (a foreign file may break any constructor)
         kind = type(error).__name__
     raise file.ModelFileError(f"{folder}: the description is incomplete or damaged ({kind})")

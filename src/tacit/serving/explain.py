@@ -18,13 +18,18 @@ def shares(fold_in: FoldIn, known: Known, item: int) -> NDArray[np.float64]:
     """What each rating of one user adds to the product of her factors and the item's.
 
     Her factors are A^-1 V^T t with A = V^T V + prior + ridge I over the rows V of her rated items
-    and targets t, so the product with v is the sum over her ratings of t_j (v_j . A^-1 v).
+    and targets t, so the product with v is the sum over her ratings of t_j (v_j . A^-1 v). Where
+    she takes another step, its `influence` stands for A^-1 V^T.
     """
+    targets, v = fold_in.centring.targets(known), fold_in.item_factors[item].astype(np.float64)
+    if fold_in.step is not None:
+        influence = fold_in.step.influence(fold_in.item_factors, known, targets)
+        each: NDArray[np.float64] = targets * (v @ influence)
+        return each
     V = fold_in.item_factors[known.items].astype(np.float64)
     A = V.T @ V + fold_in.prior
     A[np.diag_indices(fold_in.rank)] += float(fold_in.ridges(known)[0])
-    influence = np.linalg.solve(A, fold_in.item_factors[item].astype(np.float64))
-    return fold_in.centring.targets(known) * (V @ influence)
+    return targets * (V @ np.linalg.solve(A, v))
 
 
 def similarities(fold_in: FoldIn, item: int) -> NDArray[np.float64]:

@@ -183,6 +183,16 @@ def rating_outside_usual_scales(folder, patch):
     return changed(rating=[3.0, 4.0, float(NUMBER)]), {}
 
 
+@case("(privacy)", "row 2 is not a number from 0 to 1")
+def privacy_out_of_range(folder, patch):
+    return changed(privacy=[0.5, NUMBER, None]), {}
+
+
+@case("(privacy)", "row 2 differs from another row of its user")
+def privacy_of_two_kinds(folder, patch):
+    return changed(user=[USER, USER, "c"], item=[ITEM, "x", "x"], privacy=[0.25, 0.5, None]), {}
+
+
 @case("two finite numbers")
 def scale_upside_down(folder, patch):
     return pa.table(GOOD), {"scale": (5, 1)}
