@@ -89,7 +89,9 @@ class ALS:
 
     @property
     def _per_item(self) -> PerItem | None:
-        return PerItem() if self.gram == "per-item" else None if self.gram == "shared" else self.gram
+        return (
+            PerItem() if self.gram == "per-item" else None if self.gram == "shared" else self.gram
+        )
 
     def plan(self, public: Public) -> Plan:
         if self._per_item:

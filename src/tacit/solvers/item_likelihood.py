@@ -19,9 +19,8 @@ import numpy as np
 
 from tacit.accounting.release import Plan
 from tacit.contributions import ItemGramsAndGradient, UserFactors
-from tacit.contributions.base import triangle
 from tacit.folding import Centring
-from tacit.solvers.item_solves import by_items, positive_part, solved, symmetric
+from tacit.solvers.item_solves import by_items, positive, solved, symmetric
 from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.preparation import Preparation
 from tacit.solvers.pricing import priced
@@ -58,7 +57,6 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
         return h.fold(h.start(public, als.seed), centring)
     prepared = Preparation(options, h.offset_steps, public, counts_wanted=True).ask(curator)
     n = prepared.counts
-    assert n is not None
     centring = Centring(prepared.centring.offsets)
     rows = replace(prepared.rows, clip=public.width, centring=centring)
     noise = curator.plan["factors.gradient"].std
@@ -106,12 +104,17 @@ def likelihood_step(
     V: NDArray[np.float64],
     ridge: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """(X_j + n_j (I - C) + ridge_j I)^-1 (g_j + X_j V_j) for every item; X is packed."""
+    """(X_j + n_j (I - C) + ridge_j I)^-1 (g_j + X_j V_j) for every item; X is packed.
+
+    An X_j that its noise has made indefinite is replaced by n_j C.
+    """
     rank = V.shape[1]
     unknown = np.eye(rank) - C
 
     def work(some: slice) -> NDArray[np.float64]:
-        known = positive_part(symmetric(X[some], rank))
+        known = symmetric(X[some], rank)
+        wild = ~positive(known)
+        known[wild] = n[some][wild, None, None] * C
         sides = g[some] + np.einsum("jkl,jl->jk", known, V[some])
         return solved(known + n[some, None, None] * unknown, ridge[some], sides)
 

@@ -118,8 +118,6 @@ class _Loss:
 
     def item_ridges(self, prepared: Prepared) -> NDArray[np.float64]:
         """Each item's lambda c^mu / Z', with Z' the mean over the items that get factors."""
-        if prepared.counts is None:
-            return np.full(self.public.n_items, self.ridge)
         powers = prepared.counts**self.options.item_power
         ridges: NDArray[np.float64] = self.ridge * powers / powers[prepared.frequent].mean()
         return ridges

@@ -38,17 +38,22 @@ def symmetric(triangles: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
     return matrices
 
 
+def positive(matrices: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each symmetric matrix has a Cholesky factor."""
+    return np.array([lapack.dpotrf(each, overwrite_a=0)[1] == 0 for each in matrices], bool)
+
+
 def positive_part(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each symmetric matrix projected to the cone of positive semi-definite ones, in place.
 
     Most of the time goes into eigenvectors, so a matrix that has a Cholesky factor is left alone.
     The others are decomposed in single precision: what it rounds is far below their noise.
     """
-    outside = np.array([lapack.dpotrf(each, overwrite_a=0)[1] != 0 for each in matrices], bool)
+    outside = ~positive(matrices)
     if outside.any():
         values, vectors = np.linalg.eigh(matrices[outside].astype(np.float32))
-        roots = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
-        matrices[outside] = roots @ roots.transpose(0, 2, 1)
+        kept = vectors * np.maximum(values, 0)[:, None, :]
+        matrices[outside] = (kept @ vectors.transpose(0, 2, 1)).astype(np.float64)
     return matrices
 
 

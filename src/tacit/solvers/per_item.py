@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tacit.solvers.als import ALS
 
 # Options that have a meaning in the loss of the papers only.
-_OF_THE_LOSS = (
-    "sampling", "items_per_user", "centring", "item_power", "user_power", "usual_ratings", "unobserved", "user_bound", "clip",
-    "projection", "basis", "start", "start_size", "mean_share", "gram_part", "unobserved_share",
-    "start_share",
-)  # fmt: skip
+_OF_THE_LOSS = {
+    *("sampling", "items_per_user", "centring", "item_power", "user_power", "usual_ratings"),
+    *("unobserved", "user_bound", "clip", "projection", "basis", "start", "start_size"),
+    *("mean_share", "gram_part", "unobserved_share", "start_share"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,12 @@ class PerItem:
 
     def plan(self, als: ALS, public: Public) -> Plan:
         """Every release, as `ALS.plan`."""
-        form = item_likelihood if self.ridge is None else item_loss
-        return form.plan(self, als, public)
+        if self.ridge is None:
+            return item_likelihood.plan(self, als, public)
+        return item_loss.plan(self, als, public)
 
     def fit(self, als: ALS, curator: Curator) -> FoldIn:
         """Train, as `ALS.fit`."""
-        form = item_likelihood if self.ridge is None else item_loss
-        return form.fit(self, als, curator)
+        if self.ridge is None:
+            return item_likelihood.fit(self, als, curator)
+        return item_loss.fit(self, als, curator)

@@ -32,13 +32,14 @@ class Prepared:
     """What the releases came to.
 
     rows: which ratings enter the steps and how much they weigh; not yet centred nor clipped.
-    counts: the sums of those weights for each item, noisy, above 0; None if nobody needs them.
+    counts: the sums of those weights for each item, noisy, above 0; ones where they
+        are not released.
     frequent: the items that get factors.
     """
 
     centring: Centring
     rows: Rows
-    counts: NDArray[np.float64] | None
+    counts: NDArray[np.float64]
     frequent: NDArray[np.bool_]
 
 
@@ -68,7 +69,7 @@ class Preparation:
 
     def ask(self, curator: Curator) -> Prepared:
         m = self.public.n_items
-        centring, counts = Centring(np.zeros(m)), None
+        centring, counts = Centring(np.zeros(m)), np.ones(m)
         if self.options.centring == "user":
             offsets = self.offset_steps.ask(curator)
             centring = self.offset_steps.centring(self.public, offsets.values)
@@ -117,9 +118,7 @@ class Preparation:
             return Rows()
         return Rows(weighting="ones", item_limit=self.options.items_per_user)
 
-    def _chosen_rows(
-        self, counts: NDArray[np.float64] | None, frequent: NDArray[np.bool_]
-    ) -> Rows:
+    def _chosen_rows(self, counts: NDArray[np.float64], frequent: NDArray[np.bool_]) -> Rows:
         """The ratings that enter the steps."""
         among = None if frequent.all() else frequent
         rows = dataclasses.replace(self.all_rows, among=among)
@@ -129,17 +128,15 @@ class Preparation:
             return dataclasses.replace(rows, noisy_counts=counts)
         return rows
 
-    def _frequent(self, counts: NDArray[np.float64] | None) -> NDArray[np.bool_]:
+    def _frequent(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Marks the ceil(beta m) items of largest noisy counts."""
         marked = np.ones(self.public.n_items, bool)
-        if self.options.frequent < 1 and counts is not None:
+        if self.options.frequent < 1:
             rare = self.public.n_items - math.ceil(self.options.frequent * self.public.n_items)
             marked[np.argsort(counts, kind="stable")[:rare]] = False
         return marked
 
-    def _counted(
-        self, curator: Curator, question: ItemCounts, release: str
-    ) -> NDArray[np.float64]:
+    def _counted(self, curator: Curator, question: ItemCounts, release: str) -> NDArray[np.float64]:
         """Noisy counts, none below their noise."""
         noisy = curator.noisy_sum(question, release)["count"]
         counts: NDArray[np.float64] = np.maximum(
