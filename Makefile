@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -64,6 +64,15 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	$(BIN)/python bench/kernels/sums.py --repeats 5 > bench/results/sums.txt
 	$(BIN)/python bench/read.py --repeats 2 > bench/results/read.txt
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
+	$(BIN)/python bench/report.py
+
+.venv-peers/.installed: bench/peers.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --requirement bench/peers.txt
+	@touch $@
+
+bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside implicit and LensKit
+	$(BIN)/python bench/peers.py > bench/results/peers.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

@@ -26,6 +26,7 @@ seconds between machines.
 # What each file answers, in the order of the page; a file that is not listed comes after them.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
+    "peers": "How long does a training step take, beside other libraries' iterations?",
     "noise": "What does exact Gaussian noise cost, cipher included, beside NumPy's normals?",
     "solve": "How fast do users find their factors, beside NumPy's single-precision product?",
     "sums": "What do the exact integer sums cost? `cpu` is processor time.",

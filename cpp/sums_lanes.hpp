@@ -111,6 +111,16 @@ struct DoubleSums {
     std::memcpy(&zero, &shift, sizeof zero);
     return bits - zero;
   }
+  // A whole register of them.
+  static void back(Vector<double>::type x, std::int64_t* out) {
+    const Vector<double>::type shifted = x + shift;
+    Vector<std::int64_t>::type bits, zero;
+    const Vector<double>::type shifts = Vector<double>::type{} + shift;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    std::memcpy(&zero, &shifts, sizeof zero);
+    bits -= zero;
+    std::memcpy(out, &bits, sizeof bits);
+  }
   static std::uint64_t capacity(Size product) {
     return static_cast<std::uint64_t>((1ull << 51) / (product ? product : 1));
   }
@@ -120,6 +130,7 @@ struct WrappingSums {
   using Lane = std::uint64_t;
   static Lane from(std::int64_t x) { return static_cast<Lane>(x); }
   static std::int64_t back(Lane x) { return static_cast<std::int64_t>(x); }
+  static void back(Vector<Lane>::type x, std::int64_t* out) { std::memcpy(out, &x, sizeof x); }
   static std::uint64_t capacity(Size) { return ~0ull; }
 };
 

@@ -12,19 +12,18 @@ class Syrk {
   using Vec = typename Vector<Lane>::type;
   static constexpr std::size_t lanes = Vector<Lane>::lanes;
   static constexpr std::size_t tile_columns = 2 * lanes;
-  static constexpr std::size_t depth = 48;  // users gathered at once: both panels fit the cache
+  static constexpr std::size_t depth = 128;  // users gathered at once: a tile's panels fit the cache
 
  public:
   // `capacity`: how many users' products one lane may add before it is written back.
   Syrk(const std::int32_t* factors, std::size_t rank, std::uint64_t capacity)
       : factors_(factors),
         rank_(rank),
-        width_(padded(rank, tile_columns)),
         depth_(capacity < depth ? static_cast<std::size_t>(capacity) : depth),
-        plain_(depth * width_),
-        scaled_(depth * width_) {
-    std::memset(plain_.get(), 0, depth * width_ * sizeof(Lane));
-    std::memset(scaled_.get(), 0, depth * width_ * sizeof(Lane));
+        plain_(depth * padded(rank, tile_columns)),
+        scaled_(depth * padded(rank, tile_columns)),
+        row_(padded(rank, tile_columns)) {
+    std::memset(row_.get(), 0, padded(rank, tile_columns) * sizeof(Lane));
   }
 
   void add(const Rating* begin, const Rating* end, std::int64_t* out) {
@@ -40,16 +39,20 @@ class Syrk {
   }
 
  private:
+  // Panels are laid out tile by tile, and user by user within a tile, so that `tile` reads on and on:
+  // rows of a power-of-two length would share a few places of the cache.
   void gather(const Rating* ratings, std::size_t count) {
+    Lane* padded_row = row_.get();
     for (std::size_t k = 0; k < count; ++k) {
       const std::int32_t* row = factors_ + static_cast<std::size_t>(ratings[k].user) * rank_;
       const Lane amount = Sums::from(ratings[k].amount);
-      Lane* plain = plain_.get() + k * width_;
-      Lane* scaled = scaled_.get() + k * width_;
-      for (std::size_t c = 0; c < rank_; ++c) {
-        const Lane x = Sums::from(row[c]);
-        plain[c] = x;
-        scaled[c] = amount * x;
+      for (std::size_t c = 0; c < rank_; ++c) padded_row[c] = Sums::from(row[c]);
+      for (std::size_t c = 0; c < rank_; c += tile_rows)
+        std::memcpy(plain_.get() + c * depth_ + k * tile_rows, padded_row + c,
+                    tile_rows * sizeof(Lane));
+      for (std::size_t c = 0; c < rank_; c += tile_columns) {
+        Lane* scaled = scaled_.get() + c * depth_ + k * tile_columns;
+        for (std::size_t b = 0; b < tile_columns; ++b) scaled[b] = amount * padded_row[c + b];
       }
     }
   }
@@ -57,9 +60,9 @@ class Syrk {
   // Rows i.. and columns c.. of the triangle: padding columns hold zeros and are not written.
   void tile(std::size_t i, std::size_t c, std::size_t count, std::int64_t* out) const {
     Vec left[tile_rows] = {}, right[tile_rows] = {};
-    const Lane* plain = plain_.get() + i;
-    const Lane* scaled = scaled_.get() + c;
-    for (std::size_t k = 0; k < count; ++k, plain += width_, scaled += width_) {
+    const Lane* plain = plain_.get() + i * depth_;
+    const Lane* scaled = scaled_.get() + c * depth_;
+    for (std::size_t k = 0; k < count; ++k, plain += tile_rows, scaled += tile_columns) {
       const Vec near = *reinterpret_cast<const Vec*>(scaled);
       const Vec far = *reinterpret_cast<const Vec*>(scaled + lanes);
 #pragma GCC unroll 8
@@ -69,27 +72,27 @@ class Syrk {
       }
     }
     for (std::size_t a = 0; a < tile_rows && i + a < rank_; ++a) {
-      Lane sums[tile_columns];
-      std::memcpy(sums, &left[a], sizeof left[a]);
-      std::memcpy(sums + lanes, &right[a], sizeof right[a]);
+      std::int64_t sums[tile_columns];
+      Sums::back(left[a], sums);
+      Sums::back(right[a], sums + lanes);
       write(i + a, c, sums, out);
     }
   }
 
-  void write(std::size_t row, std::size_t c, const Lane* sums, std::int64_t* out) const {
+  void write(std::size_t row, std::size_t c, const std::int64_t* sums, std::int64_t* out) const {
     const std::size_t first = c > row ? c : row;
     std::int64_t* place = out + row * rank_ - row * (row + 1) / 2;  // column 0 of this row
     if (c > row && c + tile_columns <= rank_) {
-      for (std::size_t b = 0; b < tile_columns; ++b) add_to(place[c + b], Sums::back(sums[b]));
+      for (std::size_t b = 0; b < tile_columns; ++b) add_to(place[c + b], sums[b]);
       return;
     }
     const std::size_t stop = c + tile_columns < rank_ ? c + tile_columns : rank_;
-    for (std::size_t b = first; b < stop; ++b) add_to(place[b], Sums::back(sums[b - c]));
+    for (std::size_t b = first; b < stop; ++b) add_to(place[b], sums[b - c]);
   }
 
   const std::int32_t* factors_;
-  std::size_t rank_, width_, depth_;
-  Scratch<Lane> plain_, scaled_;
+  std::size_t rank_, depth_;
+  Scratch<Lane> plain_, scaled_, row_;
 };
 
 }  // namespace tacit::TACIT_ISA

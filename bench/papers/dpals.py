@@ -74,14 +74,14 @@ def anywhere(rng: np.random.Generator) -> Settings:
 def near(settings: Settings, rng: np.random.Generator) -> Settings:
     """The settings with each of them moved, with probability 1/3, to a neighbour in its range."""
 
-    def moved(name: str, value: Any, values: tuple[Any, ...]) -> Any:
+    def moved(value: Any, values: tuple[Any, ...]) -> Any:
         if rng.random() > 1 / 3:
             return value
         place = values.index(value) + (1 if rng.random() < 0.5 else -1)
         return values[min(max(place, 0), len(values) - 1)]
 
     als, per_item = (
-        {name: moved(name, value, ranges[name]) for name, value in some.items()}
+        {name: moved(value, ranges[name]) for name, value in some.items()}
         for some, ranges in zip(settings, (ALS_RANGES, PER_ITEM_RANGES), strict=True)
     )
     return als, per_item

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
     from tacit.solvers.item_offsets import ItemOffsets
+    from tacit.solvers.langevin import Langevin
     from tacit.solvers.per_item import PerItem
     from tacit.training import fit
 
@@ -33,6 +34,7 @@ _HOME = {
     "ALS": "tacit.solvers.als",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
+    "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "PerItem": "tacit.solvers.per_item",
     "PrivacyStatement": "tacit.accounting.statement",
@@ -48,6 +50,7 @@ __all__ = [
     "DataError",
     "ItemModel",
     "ItemOffsets",
+    "Langevin",
     "ModelFileError",
     "PerItem",
     "PrivacyStatement",

@@ -14,7 +14,9 @@ from tacit.accounting.calibrate import calibrate, default_delta
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
 from tacit.data.block import UserBlock
+from tacit.data.prepared import PreparedRows
 from tacit.engines.local import LocalThreads
+from tacit.engines.stream import StreamedParquet
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
 from tacit.mechanisms.gaussian import RELATIVE_ERROR
@@ -161,6 +163,8 @@ def engine_of(ratings: Ratings, execution: Execution) -> Engine:
     rows = ratings.rows
     if isinstance(rows, UserBlock):
         return LocalThreads(rows, threads=execution.threads)
+    if isinstance(rows, PreparedRows):
+        return StreamedParquet(rows, threads=execution.threads)
     raise TypeError(f"no engine adds up a {type(rows).__name__}")
 
 

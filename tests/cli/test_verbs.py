@@ -72,6 +72,23 @@ def refused(*words):
     return line
 
 
+def test_fit_on_rows_left_on_disk(folder, tmp_path):
+    ways = {
+        "always": (folder / "train.parquet", "--stream", "always"),
+        "first": (folder / "train.parquet", "--keep", tmp_path / "kept"),
+        "again": (tmp_path / "kept",),
+    }
+    for name, words in ways.items():
+        told = answered("fit", *words, "-e", 1, "-a", "popularity", "-o", tmp_path / name)
+        assert (told["users"], told["items"]) == (300, 50)
+    line = refused("fit", tmp_path / "kept", "-e", 1, "-o", tmp_path / "m", "--scale", 1, 5)
+    assert "holds rows that are read already: leave out --scale" in line
+    line = refused(
+        "fit", folder / "train.parquet", "-e", 1, "-o", tmp_path / "m", "--keep", tmp_path / "kept"
+    )
+    assert f"--keep {tmp_path / 'kept'} is there already" in line
+
+
 @pytest.mark.parametrize("verb", list(VERBS))
 def test_every_verb_explains_itself(verb):
     answer = run(verb, "--help")

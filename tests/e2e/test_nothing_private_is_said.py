@@ -243,6 +243,21 @@ def test_every_solver_at_work(heard, name):
     assert heard.canaries() == []
 
 
+def test_rows_left_on_disk(heard, tmp_path):
+    kept = tmp_path / "kept"
+    tacit.read(pa.table(frame()), keep=kept, **KEYWORDS)
+    ratings = tacit.read(kept)
+    fit = tacit.fit(ratings, epsilon=2.0, delta=1e-3)
+    heard.shown(ratings, ratings.rows, *ratings.rows.shards, fit, fit.model, fit.statement)
+    names = [path.name for path in kept.iterdir()]
+    heard.shown(names, (kept / "prepared.json").read_text())
+    shard = kept / ratings.rows.shards[0].name
+    shard.write_bytes(shard.read_bytes()[:-9])
+    heard.failure(tacit.DataError, tacit.read, kept)
+    heard.failure(RuntimeError, tacit.fit, ratings, epsilon=2.0, delta=1e-3)
+    assert heard.canaries() == []
+
+
 def test_objects_within(heard):
     """Also what a debugger prints along the way, and the dictionaries of objects that have one."""
     ratings = tacit.read(pa.table(frame()), **KEYWORDS)

@@ -140,6 +140,7 @@ ORDINARY_RANDOMNESS = {
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
     "src/tacit/solvers/item_loss.py": "the same",
+    "src/tacit/solvers/langevin.py": "the first factors, which see no data",
     "src/tacit/data/split.py": "splits for experiments, repeatable by a public seed",
 }
 

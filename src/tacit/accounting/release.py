@@ -61,12 +61,16 @@ class Release:
         size: int = 1,
         cone: bool = False,
         partner: str = "",
+        sample_rate: float = 1.0,
     ) -> Release:
-        """A release that takes `share` of mu^2 over all its times, before calibration scales it."""
+        """A release that takes `share` of mu^2 over all its times, before calibration scales it.
+
+        A sampled one takes about that, as sampling divides its mu by about the sample rate.
+        """
         if not share > 0:
             raise ValueError(f"release {name!r}: share must be > 0, got {share}")
-        std = l2 * math.sqrt(times / share)
-        return cls(name, l2, std, times, size, cone, partner)
+        std = l2 * math.sqrt(times / share) * sample_rate
+        return cls(name, l2, std, times, size, cone, partner, sample_rate)
 
     @property
     def mu_squared_once(self) -> float:

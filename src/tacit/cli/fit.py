@@ -12,7 +12,7 @@ import typer
 
 from tacit.cli.progress import training
 from tacit.cli.settings import Algorithm, Cost, Running  # noqa: TC001  (options)
-from tacit.cli.sources import Reading  # noqa: TC001  (options)
+from tacit.cli.sources import ReadingToTrain  # noqa: TC001  (options)
 from tacit.cli.verb import say, say_json, verb
 from tacit.training import Execution, calibrated_plan, train
 
@@ -21,12 +21,15 @@ from tacit.training import Execution, calibrated_plan, train
 def fit(
     *,
     source: Annotated[
-        str, typer.Argument(help="CSV, TSV or Parquet file, folder, pattern, or database URL.")
+        str,
+        typer.Argument(
+            help="CSV, TSV or Parquet file, folder, pattern, database URL, or a kept folder."
+        ),
     ],
     cost: Cost,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
     algorithm: Algorithm,
-    reading: Reading,
+    reading: ReadingToTrain,
     running: Running,
 ) -> None:
     """Train a private recommender and save it.
@@ -36,7 +39,7 @@ def fit(
     """
     solver = algorithm.solver(implicit=reading.implicit)
     check_output(output)
-    ratings = reading.read(source)
+    ratings = reading.read(source, **reading.place)
     budget = cost.budget(ratings.n_users)
     _, plan = calibrated_plan(
         solver,

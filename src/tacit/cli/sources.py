@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003  (an option)
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -78,3 +79,23 @@ class Reading:
         }
         with busy(f"Reading {source}"):
             return read(source, **(keywords | changed))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingToTrain(Reading):
+    """The same for a training, which can leave rows on disk."""
+
+    stream: Annotated[
+        Literal["auto", "always", "never"],
+        _option("Leave rows on disk: where they would fill a quarter of the memory, or always."),
+    ] = "auto"
+    keep: Annotated[
+        Path | None,
+        _option("A new folder for the rows on disk, to be given as SOURCE later; private."),
+    ] = None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Keywords of `tacit.read` that say where the rows go."""
+        choices: dict[str, Any] = {"auto": "auto", "always": True, "never": False}
+        return {"stream": choices[self.stream], "keep": self.keep}

@@ -143,7 +143,7 @@ def told(error: Exception) -> str:
 # Messages speak of keywords, such as unknown_items='drop'; here they are options.
 _OPTION = re.compile(
     r"\b(user|item|rating|timestamp|query|items|unknown_items|duplicates|scale|out_of_scale|"
-    r"feedback)=(?:'([^']*)')?"
+    r"feedback|keep)=(?:'([^']*)')?"
 )
 
 

@@ -67,6 +67,7 @@ def _open_duckdb_file(path: Path, query: str) -> Stream:
         connection = duckdb.connect(
             path, read_only=True, config={"python_enable_replacements": "false"}
         )
+        connection.execute("SET enable_progress_bar = false")  # it writes to standard output
     except duckdb.Error as error:
         kind = type(error).__name__
     else:

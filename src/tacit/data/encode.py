@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: S608 (SQL here is made of names and numbers of this package, never of values)
-"""Stored rows become one block: sorted by user and item, a part at a time."""
+"""Stored rows in the order of users and items, a part at a time; and as one block in memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tacit.data.checks import RATING
 from tacit.data.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from tacit.data.catalogue import Scale
@@ -27,28 +29,42 @@ _ENCODED = "ratings JOIN users ON users.raw = ratings.user JOIN items ON items.r
 def encode(
     staging: Staging, picks: Picks, options: Options, scale: Scale, sizes: tuple[int, int, int]
 ) -> UserBlock:
-    """The rows as a block; sizes are those of rows (at most), users and items."""
-    rows, n_users, n_items = sizes
+    """The rows as one block in memory; sizes are those of rows (at most), users and items."""
+    filler = _Filler(*sizes[:2])
+    for part in sorted_rows(staging, picks, options, scale):
+        filler.add(*part)
+    return filler.block(sizes[2])
+
+
+def sorted_rows(
+    staging: Staging, picks: Picks, options: Options, scale: Scale
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]]:
+    """User, item and value in the order of users and items, each pair once, a part at a time.
+
+    Raises DataError, at the latest after the last part, where pairs repeat that must not.
+    """
     value = "1" if options.binary else RATING
     if options.out_of_scale == "clip":
         value = f"least(greatest({value}, {scale.low!r}), {scale.high!r})"
     time = _time(staging, picks) if options.needs_timestamp else "0"
-    filler = _Filler(rows, n_users)
     query = (
         f"SELECT users.n AS u, items.n AS i, CAST({value} AS FLOAT) AS v, {time} AS t "
         f"FROM {_ENCODED} ORDER BY u, i{', t, v' if options.needs_timestamp else ''}"
     )
+    once = _Once()
     for batch in staging.batches(query):
-        filler.add(*(np.asarray(batch.column(n)) for n in range(4)))
-    if filler.repeated and options.duplicates == "refuse":
+        yield once.add(*(np.asarray(batch.column(n)) for n in range(4)))
+    if once.held is not None:
+        u, i, v, _ = once.held
+        yield u, i, v
+    if once.repeated and options.duplicates == "refuse":
         raise DataError(_repeated(staging, picks))
-    if filler.tied:
+    if once.tied:
         names = ", ".join(repr(picks[role]) for role in ("user", "item", "timestamp"))
         raise DataError(
             f"columns {names}: a user rated an item twice at the same time, so that neither is the "
             "last; remove one of the two rows"
         )
-    return filler.block(n_items)
 
 
 def _repeated(staging: Staging, picks: Picks) -> str:
@@ -94,43 +110,53 @@ def _time(staging: Staging, picks: Picks) -> str:
     )
 
 
+class _Once:
+    """Of rows with the same pair the last one stays; the last row waits for what comes after."""
+
+    def __init__(self) -> None:
+        self.repeated = False
+        self.tied = False
+        self.held: _Columns | None = None
+
+    def add(
+        self, u: NDArray[Any], i: NDArray[Any], v: NDArray[Any], t: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """What is settled of rows that come after all so far, in the order of u, i, t and v."""
+        if self.held is not None:
+            u, i, v, t = (
+                np.concatenate(pair) for pair in zip(self.held, (u, i, v, t), strict=True)
+            )
+        again = (u[1:] == u[:-1]) & (i[1:] == i[:-1])
+        self.held = (u[-1:], i[-1:], v[-1:], t[-1:])
+        if not again.any():
+            return u[:-1], i[:-1], v[:-1]
+        self.repeated = True
+        self.tied |= bool(np.any(again & (t[1:] == t[:-1]) & (v[1:] != v[:-1])))
+        kept = np.flatnonzero(~again)
+        return u[kept], i[kept], v[kept]
+
+
+_Columns = tuple["NDArray[Any]", "NDArray[Any]", "NDArray[Any]", "NDArray[Any]"]
+
+
 @dataclass(slots=True, repr=False, eq=False)
 class _Filler:
-    """Arrays of the block, filled in order; of rows with the same pair the last one stays."""
+    """Arrays of the block, filled in order."""
 
     rows: int
     n_users: int
     filled: int = 0
-    repeated: bool = False
-    tied: bool = False
     items: NDArray[np.int32] = field(init=False)
     values: NDArray[np.float32] = field(init=False)
     counts: NDArray[np.int64] = field(init=False)
-    _last: tuple[Any, Any, Any, Any] | None = None
 
     def __post_init__(self) -> None:
         self.items = np.empty(self.rows, np.int32)
         self.values = np.empty(self.rows, np.float32)
         self.counts = np.zeros(self.n_users, np.int64)
 
-    def add(self, u: NDArray[Any], i: NDArray[Any], v: NDArray[Any], t: NDArray[Any]) -> None:
-        """Rows that come after all rows added so far, in the order of u, i, t and v."""
-        again = np.zeros(len(u) + 1, bool)
-        again[1:-1] = (u[1:] == u[:-1]) & (i[1:] == i[:-1])
-        if self._last is not None and len(u):
-            again[0] = (self._last[0], self._last[1]) == (u[0], i[0])
-            self.tied |= bool(again[0] and self._last[3] == t[0] and self._last[2] != v[0])
-        if again.any():
-            self.repeated = True
-            self.tied |= bool(np.any(again[1:-1] & (t[1:] == t[:-1]) & (v[1:] != v[:-1])))
-            if again[0]:
-                self.filled -= 1
-                self.counts[u[0]] -= 1
-        kept = ~again[1:]
-        self._last = (u[-1], i[-1], v[-1], t[-1]) if len(u) else self._last
-        self._append(u[kept], i[kept], v[kept])
-
-    def _append(self, u: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> None:
+    def add(self, u: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> None:
+        """Rows that come after all rows added so far."""
         end = self.filled + len(u)
         self.items[self.filled : end] = i
         self.values[self.filled : end] = v

@@ -47,15 +47,12 @@ def kind_of(path: Path) -> str:
 def open_file(name: str | Path, *, catalogue: bool = False) -> Scan:
     """A text file, or a Parquet file, folder or pattern."""
     path = Path(name).expanduser()
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*.parquet") if not p.name.startswith((".", "_")))
-        if not found:
-            raise DataError(f"folder {str(path)!r} holds no .parquet file")
-        return _open_parquet(found)
-    if not path.exists():
-        found = [Path(p) for p in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 (absolute patterns)
-        if not found:
-            raise DataError(_missing(path))
+    found = paths_of(path)
+    if path.is_dir() and not found:
+        raise DataError(f"folder {str(path)!r} holds no .parquet file")
+    if not found:
+        raise DataError(_missing(path))
+    if found != [path]:
         return _open_parquet(found)
     kind = kind_of(path)
     if kind == "parquet" or (kind != "empty" and path.suffix == ".parquet"):
@@ -67,6 +64,15 @@ def open_file(name: str | Path, *, catalogue: bool = False) -> Scan:
     if kind in _NOT_READ:
         raise DataError(f"{str(path)!r} is {_NOT_READ[kind]}")
     return open_text(path, catalogue=catalogue)
+
+
+def paths_of(path: Path) -> list[Path]:
+    """The file itself, the Parquet files of a folder, or what matches a pattern."""
+    if path.is_dir():
+        return sorted(p for p in path.rglob("*.parquet") if not p.name.startswith((".", "_")))
+    if path.exists():
+        return [path]
+    return [Path(p) for p in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207 (absolute patterns)
 
 
 def _missing(path: Path) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from tacit.data.errors import DataError
@@ -22,20 +22,20 @@ _CHOICES = {
 class Options:
     """The keywords of `read`, which documents them."""
 
-    user: str | None
-    item: str | None
-    rating: str | None
-    timestamp: str | None
-    privacy: str | None
-    privacy_unit: Literal["level", "epsilon"]
-    query: str | None
-    items: Any
-    unknown_items: Literal["refuse", "drop"]
-    duplicates: Literal["refuse", "last"]
-    scale: tuple[float, float] | None
-    out_of_scale: Literal["refuse", "clip"]
-    feedback: Literal["explicit", "implicit"]
-    user_axis: Literal["rows", "columns"] | None
+    user: str | None = None
+    item: str | None = None
+    rating: str | None = None
+    timestamp: str | None = None
+    privacy: str | None = None
+    privacy_unit: Literal["level", "epsilon"] = "level"
+    query: str | None = None
+    items: Any = "source"
+    unknown_items: Literal["refuse", "drop"] = "refuse"
+    duplicates: Literal["refuse", "last"] = "refuse"
+    scale: tuple[float, float] | None = None
+    out_of_scale: Literal["refuse", "clip"] = "refuse"
+    feedback: Literal["explicit", "implicit"] = "explicit"
+    user_axis: Literal["rows", "columns"] | None = None
 
     def __post_init__(self) -> None:
         for name, choices in _CHOICES.items():
@@ -43,6 +43,11 @@ class Options:
                 raise DataError(f"{name} must be one of {', '.join(map(repr, choices))}")
         if self.out_of_scale == "clip" and self.scale is None:
             raise DataError("out_of_scale='clip' needs a scale to clip to: scale=(low, high)")
+
+    @property
+    def given(self) -> list[str]:
+        """The keywords that are not left at their defaults."""
+        return [each.name for each in fields(self) if getattr(self, each.name) is not each.default]
 
     @property
     def binary(self) -> bool:

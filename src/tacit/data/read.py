@@ -15,7 +15,7 @@ import pyarrow as pa
 from tacit.data.checks import check_values, settle_scale
 from tacit.data.columns import need, pick
 from tacit.data.databases import POSTGRESQL, SQLITE, open_database, open_relation
-from tacit.data.encode import encode
+from tacit.data.encode import encode, sorted_rows
 from tacit.data.errors import DataError
 from tacit.data.files import open_file
 from tacit.data.frames import library_of, open_frame, open_matrix
@@ -23,8 +23,11 @@ from tacit.data.levels import as_levels, declared
 from tacit.data.listing import number_items, store_listing
 from tacit.data.numbering import distinct, id_array, number, number_range
 from tacit.data.options import Options
+from tacit.data.prepared import is_prepared, open_prepared
+from tacit.data.preparing import prepared, whole_users
 from tacit.data.ratings import Ratings
 from tacit.data.rows import Matrix, Stream
+from tacit.data.size import is_large
 from tacit.data.staging import Staging
 
 if TYPE_CHECKING:
@@ -51,13 +54,16 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
     out_of_scale: Literal["refuse", "clip"] = "refuse",
     feedback: Literal["explicit", "implicit"] = "explicit",
     user_axis: Literal["rows", "columns"] | None = None,
+    stream: bool | Literal["auto"] = False,
+    keep: str | Path | None = None,
 ) -> Ratings:
     """Read ratings, check them and group them by user.
 
     Args:
         source: a CSV, TSV or MovieLens file; a Parquet file, folder or pattern; an Arrow, pandas or
             polars table; a SciPy sparse matrix; a DuckDB relation; or, with `query`, a DuckDB
-            connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL.
+            connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL. The
+            folder of an earlier `keep` is opened again as it is.
         user: name of the user column; found by its usual names otherwise, as are the next three
             and `privacy`.
         item: name of the item column.
@@ -77,6 +83,10 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
         out_of_scale: refuse ratings outside the declared scale, or clip them to it.
         feedback: "explicit" ratings, or "implicit": every row counts 1, or what `rating` names.
         user_axis: of a sparse matrix, whether its rows or its columns are the users.
+        stream: leave the rows on disk, sorted by user, for trainings that read them again and again
+            in bounded memory; "auto" does so where they would fill too much of it (`SHARE`).
+        keep: a new folder for the rows on disk; a temporary one, deleted when the ratings are, if
+            none is given. Whoever can open it reads the ratings: it gets mode 0700.
 
     Returns:
         All users' rows; users in the order of their ids, items in the order of the catalogue.
@@ -108,6 +118,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
                 feedback=feedback,
                 user_axis=user_axis,
             ),
+            stream=stream is True or keep is not None or (stream == "auto" and is_large(source)),
+            keep=keep,
         )
     except DataError as error:
         failure = DataError(str(error))
@@ -122,7 +134,9 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
     raise failure
 
 
-def _read(source: Any, options: Options) -> Ratings:
+def _read(source: Any, options: Options, *, stream: bool, keep: str | Path | None) -> Ratings:
+    if is_prepared(source):
+        return _reopened(Path(source).expanduser(), options, keep)
     with ExitStack() as exits:
         staging = exits.enter_context(Staging())
         listing = store_listing(staging, options)
@@ -133,15 +147,34 @@ def _read(source: Any, options: Options) -> Ratings:
         staging.store("ratings", rows, picks)
         found = check_values(staging, picks)
         scale = settle_scale(staging, picks, found, options)
-        users = _number_users(staging, rows)
+        n_users, integers = _number_users(staging, rows)
         catalogue = number_items(staging, rows, listing, options)
-        sizes = (found.rows, len(users), len(catalogue))
-        block = encode(staging, picks, options, scale, sizes)
-        own = declared(staging, picks, options, len(users))
-        if own is not None and options.privacy_unit == "level":
-            block = replace(block, levels=as_levels(own))
-            own = None
-        return Ratings(block, users, catalogue, scale, own)
+        own = declared(staging, picks, options, n_users)
+        levels = as_levels(own) if own is not None and options.privacy_unit == "level" else None
+        if stream:
+            if own is not None and levels is None:
+                raise DataError(_LEVELS_ONLY)
+            parts = sorted_rows(staging, picks, options, scale)
+            rows_of_users = whole_users(parts, n_users, len(catalogue), levels)
+            return prepared(keep, rows_of_users, n_users, catalogue, scale)
+        block = encode(staging, picks, options, scale, (found.rows, n_users, len(catalogue)))
+        own = own if levels is None else None
+        users = _user_ids(staging, integers=integers)
+        return Ratings(replace(block, levels=levels), users, catalogue, scale, own)
+
+
+_LEVELS_ONLY = (
+    "privacy_unit='epsilon' needs the rows in memory, because levels follow from the plan of a "
+    "training; declare levels, or read without stream="
+)
+
+
+def _reopened(folder: Path, options: Options, keep: str | Path | None) -> Ratings:
+    """What an earlier reading left; how it was read cannot be changed any more."""
+    if options.given or keep is not None:
+        names = ", ".join(f"{name}=" for name in [*options.given, *(["keep"] if keep else [])])
+        raise DataError(f"{str(folder)!r} holds rows that are read already: leave out {names}")
+    return open_prepared(folder)
 
 
 def _open(source: Any, options: Options, catalogue_size: int | None) -> Rows:
@@ -187,8 +220,8 @@ def _choose(columns: Sequence[str], options: Options) -> Picks:
     return picks
 
 
-def _number_users(staging: Staging, rows: Rows) -> IdArray:
-    """Create table `users` (raw id, number) and return the ids in the order of the numbers."""
+def _number_users(staging: Staging, rows: Rows) -> tuple[int, bool]:
+    """Create table `users` (raw id, number); how many there are, and whether ids are integers."""
     if isinstance(rows, Matrix):
         number_range(staging, rows.n_users, "user", "users")
         integers = True
@@ -196,13 +229,16 @@ def _number_users(staging: Staging, rows: Rows) -> IdArray:
         ids = distinct(staging, "ratings", "user", untyped=rows.untyped)
         number(staging, ids, "users")
         integers = ids.integers
-    kind = "BIGINT" if integers else "VARCHAR"
-    users = id_array(
-        staging, f"SELECT CAST(raw AS {kind}) FROM users ORDER BY n", integers=integers
-    )
-    if len(users) < 2:
+    n_users = staging.value("SELECT count(*) FROM users")
+    if n_users < 2:
         raise DataError(
             "the source has one user only; joint differential privacy hides one user among others: "
             "check which column is the user's"
         )
-    return users
+    return n_users, integers
+
+
+def _user_ids(staging: Staging, *, integers: bool) -> IdArray:
+    """The users' ids in the order of their numbers."""
+    kind = "BIGINT" if integers else "VARCHAR"
+    return id_array(staging, f"SELECT CAST(raw AS {kind}) FROM users ORDER BY n", integers=integers)

@@ -86,6 +86,7 @@ class Staging:
             "python_enable_replacements": "false",
         }
         self._connection = duckdb.connect(config=config)
+        self.run("SET enable_progress_bar = false")  # it writes to standard output
         self._exits.callback(self._connection.close)
         return self
 

@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Holds raw data and answers sums over all users: exact ones, the same from every engine."""
+    """Holds raw data and answers sums over all users: exact ones, the same from every engine.
+
+    Its blocks say at which position among all users they begin (`UserBlock.first`), the same for
+    every sum of one engine: secret samples of the users go by it.
+    """
 
     @property
     def n_users(self) -> int:

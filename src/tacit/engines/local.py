@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from tacit.data.block import UserBlock
 
 RATINGS_PER_BLOCK = 1 << 18
+
+# Every block is added into all of the sums, so a contribution with very many of them gets larger
+# blocks: at least one rating for so many numbers.
+_NUMBERS_PER_RATING = 64
 
 
 def default_threads() -> int:
@@ -37,7 +42,7 @@ class LocalThreads:
         ratings_per_block: int = RATINGS_PER_BLOCK,
     ) -> None:
         users.check()
-        self._users = users.remembering()
+        self._users = replace(users, first=0).remembering()
         self._threads = threads or default_threads()
         self._ratings_per_block = ratings_per_block
 
@@ -46,17 +51,25 @@ class LocalThreads:
         return self._users.n_users
 
     def total(self, contribution: Contribution) -> Sums:
-        blocks = self._users.split(self._ratings_per_block)
-        if self._threads == 1:
-            return _drain(contribution, blocks, threading.Lock())
-        lock = threading.Lock()
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="tacit") as pool:
-            jobs = [pool.submit(_drain, contribution, blocks, lock) for _ in range(self._threads)]
-        total, *others = (job.result() for job in jobs)
-        for sums in others:
-            for name, array in sums.items():
-                total[name] += array
-        return total
+        numbers = sum(part.size for part in contribution.parts)
+        fair = len(self._users.items) // (4 * self._threads)
+        wanted = min(numbers // _NUMBERS_PER_RATING, fair)
+        blocks = self._users.split(max(wanted, self._ratings_per_block))
+        return add_up(contribution, blocks, self._threads)
+
+
+def add_up(contribution: Contribution, blocks: Iterator[UserBlock], threads: int) -> Sums:
+    """The contribution summed over all blocks; every thread has sums of its own until the end."""
+    lock = threading.Lock()
+    if threads == 1:
+        return _drain(contribution, blocks, lock)
+    with ThreadPoolExecutor(threads, thread_name_prefix="tacit") as pool:
+        jobs = [pool.submit(_drain, contribution, blocks, lock) for _ in range(threads)]
+    total, *others = (job.result() for job in jobs)
+    for sums in others:
+        for name, array in sums.items():
+            total[name] += array
+    return total
 
 
 def _drain(contribution: Contribution, blocks: Iterator[UserBlock], lock: threading.Lock) -> Sums:

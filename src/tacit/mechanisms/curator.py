@@ -11,6 +11,7 @@ import numpy as np
 from tacit.accounting.release import Release
 from tacit.mechanisms.gaussian import LARGEST_STD, SMALLEST_STD, add_noise
 from tacit.mechanisms.ledger import Ledger
+from tacit.mechanisms.sampling import KEY_BYTES, Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,10 +98,11 @@ def charged(
     costs = [planned_release(ledger.plan, part, f"{release}.{part.name}") for part in parts]
     for part, cost in zip(parts, costs, strict=True):
         check_grid(part, cost, n_users)
-        if cost.sample_rate < 1:
+        if cost.sample_rate < 1 and len(parts) > 1:
             raise ValueError(
-                f"release {cost.name!r} is planned for a sample of the users, but all of them "
-                "would enter: no sample is drawn here, so plan it with sample_rate=1"
+                f"release {cost.name!r} is planned for a sample of the users, but the parts of "
+                f"{release!r} would share one: each is priced as if it had its own, so only a sum "
+                "of one part can be sampled"
             )
     ledger.charge(costs)
     return list(zip(parts, costs, strict=True))
@@ -128,10 +130,19 @@ class DataCurator:
 
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         costs = charged(self.ledger, contribution, release, self._engine.n_users)
-        sums = self._total(contribution, release)
+        sums = self._total(self._sampled(contribution, costs), release)
         noisy = {part.name: self._released(sums[part.name], part, cost) for part, cost in costs}
         self._progress(release)
         return noisy
+
+    def _sampled(
+        self, contribution: Contribution, costs: list[tuple[Part, Release]]
+    ) -> Contribution:
+        """The contribution over a fresh secret sample of the users, where the plan says so."""
+        rate = min(cost.sample_rate for _, cost in costs)
+        if rate == 1:
+            return contribution
+        return Sampled(contribution, rate, self._source.random_bytes(KEY_BYTES))
 
     def _total(self, contribution: Contribution, release: str) -> Sums:
         """The exact sums. An error on the way is replaced: its words may hold a user's values."""

@@ -76,6 +76,18 @@ class NoiseSource:
         )
 
 
+def keyed_words(key: bytes, first: int, n: int) -> NDArray[np.uint64]:
+    """Words first..first + n of the stream of a key: the same ones however they are asked for.
+
+    Guarantee: to who does not hold the key they are as good as uniform and independent
+    (proofs/noise.md). A key must not have been used for a `NoiseSource`.
+    """
+    # Two words to a block of the cipher.
+    stream = Cipher(algorithms.AES(key), modes.CTR((first // 2).to_bytes(_BLOCK, "big")))
+    words = stream.encryptor().update(bytes(8 * (n + first % 2)))
+    return np.frombuffer(words, "<u8")[first % 2 :]
+
+
 class SeededSource(NoiseSource):
     """A reproducible stream, for tests only: whoever knows the seed can subtract the noise."""
 

@@ -117,6 +117,7 @@ def _sorted_by_user(
     query = f'SELECT {picked} FROM read_parquet([{listed}]) ORDER BY "user"'
     with tempfile.TemporaryDirectory(prefix="tacit-recommend-") as folder:
         connection = duckdb.connect(config=_settings(folder))
+        connection.execute("SET enable_progress_bar = false")  # it writes to standard output
         try:
             yield _reader(connection.sql(query))
         except duckdb.Error as error:

@@ -53,7 +53,8 @@ def positive_part(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     if outside.any():
         values, vectors = np.linalg.eigh(matrices[outside].astype(np.float32))
         kept = vectors * np.maximum(values, 0)[:, None, :]
-        matrices[outside] = (kept @ vectors.transpose(0, 2, 1)).astype(np.float64)
+        projected: NDArray[np.float64] = (kept @ vectors.transpose(0, 2, 1)).astype(np.float64)
+        matrices[outside] = projected
     return matrices
 
 

@@ -17,9 +17,10 @@ import pytest
 
 from tacit.accounting.public import Public
 from tacit.accounting.release import Plan, Release
-from tacit.contributions import ItemCounts, ItemSums, Rows
+from tacit.contributions import ItemCounts, ItemSums, Rows, SharedLeastSquares, UserFactors
 from tacit.data.block import UserBlock
 from tacit.engines.local import LocalThreads
+from tacit.folding import FoldIn
 from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.ledger import BudgetError
@@ -120,12 +121,21 @@ def test_noise_that_cannot_be_drawn_exactly_is_refused_before_anything_is_spent(
 
 
 @pytest.mark.parametrize("of_data", [True, False])
-def test_a_price_for_a_sample_is_refused_because_no_sample_is_drawn(of_data):
-    sampled = Plan((replace(plan().releases[0], sample_rate=0.5),))
-    the_curator = curator(sampled, NoEngine()) if of_data else Rehearsal(PUBLIC, sampled)
-    with pytest.raises(ValueError, match="no sample is drawn here"):
-        the_curator.noisy_sum(COUNTS, "counts")
-    assert the_curator.ledger.releases == ()
+def test_parts_that_would_share_a_sample_are_refused(of_data):
+    users = UserFactors(FoldIn(np.ones((N_ITEMS, 2), np.float32)), 1.0)
+    both = SharedLeastSquares(Rows(), users)
+    gram, rhs = (
+        Release(f"both.{part.name}", part.l2, 10.0, size=part.size, cone=part.cone)
+        for part in both.parts
+    )
+    for sampled in (
+        Plan((gram, replace(rhs, sample_rate=0.5))),
+        Plan((replace(gram, sample_rate=0.5), replace(rhs, sample_rate=0.5))),
+    ):
+        the_curator = curator(sampled, NoEngine()) if of_data else Rehearsal(PUBLIC, sampled)
+        with pytest.raises(ValueError, match="only a sum of one part can be sampled"):
+            the_curator.noisy_sum(both, "both")
+        assert the_curator.ledger.releases == ()
 
 
 def test_a_crash_between_spend_and_release_counts_as_spent():
