@@ -64,8 +64,7 @@ def solved(
     """(A_j + ridge_j I)^-1 b_j for each item; A is overwritten."""
     diagonal = np.arange(matrices.shape[-1])
     matrices[:, diagonal, diagonal] += ridges[:, None]
-    found: NDArray[np.float64] = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
-    return found
+    return np.asarray(np.linalg.solve(matrices, sides[:, :, None])[:, :, 0], np.float64)
 
 
 def _cores() -> int:
