@@ -83,7 +83,8 @@ def attacked(name, rng, level=None) -> Audit:
     her = canary()
     if level is not None:
         her = replace(her, levels=np.array([level], np.float32))
-    return audit(solver, users(rng), her, plan, public, runs=RUNS)
+    runs = RUNS // 2 if name in MORE else RUNS
+    return audit(solver, users(rng), her, plan, public, runs=runs)
 
 
 @pytest.mark.parametrize("name", ATTACKED)
