@@ -8,10 +8,12 @@
 
 namespace nb = nanobind;
 
+void bind_descend(nb::module_& module);
 void bind_solve(nb::module_& module);
 void bind_sums(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_rank(nb::module_& module);
+void bind_sgd(nb::module_& module);
 
 NB_MODULE(_kernels, module) {
   module.def("isa", [] {
@@ -21,8 +23,10 @@ NB_MODULE(_kernels, module) {
       default: return std::string("generic");
     }
   });
+  bind_descend(module);
   bind_solve(module);
   bind_sums(module);
   bind_noise(module);
   bind_rank(module);
+  bind_sgd(module);
 }

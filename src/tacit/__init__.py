@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
+    from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
     from tacit.solvers.per_item import PerItem
+    from tacit.solvers.sgd import SGD
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -32,11 +34,13 @@ _HOME = {
     "BudgetError": "tacit.mechanisms.ledger",
     "DataError": "tacit.data.errors",
     "ALS": "tacit.solvers.als",
+    "Gradient": "tacit.solvers.gradient",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
     "PerItem": "tacit.solvers.per_item",
+    "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
@@ -46,8 +50,10 @@ _HOME = {
 
 __all__ = [
     "ALS",
+    "SGD",
     "BudgetError",
     "DataError",
+    "Gradient",
     "ItemModel",
     "ItemOffsets",
     "Langevin",

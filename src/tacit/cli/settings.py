@@ -13,7 +13,7 @@ import typer
 
 from tacit.accounting.calibrate import default_delta
 from tacit.cli.verb import AsJson, complain
-from tacit.solvers import SOLVERS, Solver
+from tacit.solvers import SOLVERS, UNPROTECTED, Solver
 from tacit.training import Budget
 
 # What `tacit.fit` trains when it is given no solver: the first of these that there is.
@@ -25,7 +25,8 @@ class Algorithm:
     """An algorithm from the table of solvers, with settings by the names of its fields."""
 
     algorithm: Annotated[
-        str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(SOLVERS)}.")
+        str,
+        typer.Option("--algorithm", "-a", help=f"One of {', '.join(SOLVERS | UNPROTECTED)}."),
     ] = DEFAULT
     setting: Annotated[
         list[str] | None,
@@ -38,11 +39,12 @@ class Algorithm:
 
     def solver(self, *, implicit: bool = False) -> Solver:
         """The solver; one that has a field `feedback` is told of implicit feedback."""
-        if self.algorithm not in SOLVERS:
+        kinds = SOLVERS | UNPROTECTED
+        if self.algorithm not in kinds:
             raise ValueError(
-                f"no algorithm {self.algorithm!r}; there are {', '.join(sorted(SOLVERS))}"
+                f"no algorithm {self.algorithm!r}; there are {', '.join(sorted(kinds))}"
             )
-        kind: Any = SOLVERS[self.algorithm]
+        kind: Any = kinds[self.algorithm]
         given = dict(_pair(each) for each in self.setting or [])
         if implicit and "feedback" in known_settings(kind):
             given.setdefault("feedback", "implicit")

@@ -52,6 +52,18 @@ def solve_users(
     prior: NDArray[float32],
 ) -> NDArray[float32]: ...
 
+# descend: see reference/descend.py
+def descend_users(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    targets: NDArray[float32],
+    factors: NDArray[float32],
+    start: NDArray[float32],
+    turn: NDArray[float32],
+    rates: NDArray[float32],
+    ridge: float,
+) -> NDArray[float32]: ...
+
 # rank: see reference/rank.py
 def pack_items(factors: NDArray[float32], offsets: NDArray[float32]) -> NDArray[float32]: ...
 def rank_users(
@@ -62,3 +74,24 @@ def rank_users(
     indptr: NDArray[int64],
     excluded: NDArray[int32],
 ) -> tuple[NDArray[int32], NDArray[float32]]: ...
+
+# sgd: see reference/sgd.py
+def sgd_tasks(
+    task_visits: NDArray[int64],
+    visit_ratings: NDArray[int64],
+    visit_user: NDArray[int32],
+    items: NDArray[int32],
+    values: NDArray[float32],
+    step: NDArray[float32],
+    U: NDArray[float32],
+    V: NDArray[float32],
+    user_offsets: NDArray[float32],
+    item_offsets: NDArray[float32],
+    board: NDArray[int64],
+) -> None: ...
+def add_rows(
+    rows: NDArray[int32],
+    scale: NDArray[float32],
+    noise: NDArray[int64],
+    out: NDArray[float32],
+) -> None: ...

@@ -9,12 +9,14 @@ import numpy as np
 
 from tacit.mechanisms.curator import charged
 from tacit.mechanisms.ledger import Ledger
+from tacit.mechanisms.unprotected import raw_cost
 
 if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
     from tacit.contributions.base import Contribution
-    from tacit.mechanisms.curator import NoisySums
+    from tacit.mechanisms.curator import NoisySums, Result
+    from tacit.mechanisms.unprotected import RawComputation
 
 
 class Rehearsal:
@@ -28,3 +30,7 @@ class Rehearsal:
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         costs = charged(self.ledger, contribution, release, self.public.n_users)
         return {part.name: np.zeros(part.shape) for part, _ in costs}
+
+    def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
+        self.ledger.charge([raw_cost(self.plan, release)])
+        return computation.rehearsed(self.public.n_users, self.public.n_items)
