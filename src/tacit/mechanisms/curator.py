@@ -11,6 +11,7 @@ import numpy as np
 from tacit.accounting.release import Release
 from tacit.mechanisms.gaussian import LARGEST_STD, SMALLEST_STD, add_noise
 from tacit.mechanisms.ledger import Ledger
+from tacit.mechanisms.posterior import chain
 from tacit.mechanisms.sampling import KEY_BYTES, Sampled
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tacit.contributions.base import Contribution, Part, Sums
     from tacit.engines.base import Engine
     from tacit.mechanisms.entropy import NoiseSource
+    from tacit.mechanisms.posterior import Posterior
 
 NoisySums = dict[str, "NDArray[np.float64]"]
 
@@ -51,6 +53,14 @@ class Curator(Protocol):
 
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         """Each part p of the contribution, released once as the planned release "<release>.<p>"."""
+        ...
+
+    def posterior_sample(self, target: Posterior, release: str, steps: int) -> NDArray[np.float64]:
+        """Item factors at the end of a chain, charged as one exact sample of the posterior.
+
+        Guarantee:
+            None for the chain. proofs/posterior.md
+        """
         ...
 
 
@@ -108,6 +118,17 @@ def charged(
     return list(zip(parts, costs, strict=True))
 
 
+def charged_sample(ledger: Ledger, target: Posterior, release: str) -> Release:
+    """Spend what one sample of the posterior costs: the temperature follows the loss's bound."""
+    size, bound = target.n_items * target.rank, target.loss_bound
+    std = 0.0  # a name outside the plan is left to the ledger
+    if release in ledger.plan:
+        std = ledger.plan[release].std * (bound / ledger.plan[release].l2)
+    cost = Release(release, bound, std, size=size, posterior=True)
+    ledger.charge([cost])
+    return cost
+
+
 class DataCurator:
     """The curator over real data."""
 
@@ -134,6 +155,12 @@ class DataCurator:
         noisy = {part.name: self._released(sums[part.name], part, cost) for part, cost in costs}
         self._progress(release)
         return noisy
+
+    def posterior_sample(self, target: Posterior, release: str, steps: int) -> NDArray[np.float64]:
+        cost = charged_sample(self.ledger, target, release)
+        V = chain(lambda each: self._total(each, release), target, cost.std, self._source, steps)
+        self._progress(release)
+        return V
 
     def _sampled(
         self, contribution: Contribution, costs: list[tuple[Part, Release]]

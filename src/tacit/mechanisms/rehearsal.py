@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.mechanisms.curator import charged
+from tacit.mechanisms.curator import charged, charged_sample
 from tacit.mechanisms.ledger import Ledger
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
     from tacit.contributions.base import Contribution
     from tacit.mechanisms.curator import NoisySums
+    from tacit.mechanisms.posterior import Posterior
 
 
 class Rehearsal:
@@ -28,3 +31,12 @@ class Rehearsal:
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         costs = charged(self.ledger, contribution, release, self.public.n_users)
         return {part.name: np.zeros(part.shape) for part, _ in costs}
+
+    def posterior_sample(
+        self,
+        target: Posterior,
+        release: str,
+        steps: int,  # noqa: ARG002 - of a chain that is not run
+    ) -> NDArray[np.float64]:
+        charged_sample(self.ledger, target, release)
+        return np.zeros((target.n_items, target.rank))
