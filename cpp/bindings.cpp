@@ -8,6 +8,7 @@
 
 namespace nb = nanobind;
 
+void bind_descend(nb::module_& module);
 void bind_solve(nb::module_& module);
 void bind_sums(nb::module_& module);
 void bind_noise(nb::module_& module);
@@ -21,6 +22,7 @@ NB_MODULE(_kernels, module) {
       default: return std::string("generic");
     }
   });
+  bind_descend(module);
   bind_solve(module);
   bind_sums(module);
   bind_noise(module);

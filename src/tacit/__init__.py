@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
     from tacit.solvers.als import ALS
+    from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
     from tacit.training import fit
@@ -31,6 +32,7 @@ _HOME = {
     "BudgetError": "tacit.mechanisms.ledger",
     "DataError": "tacit.data.errors",
     "ALS": "tacit.solvers.als",
+    "Gradient": "tacit.solvers.gradient",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
@@ -46,6 +48,7 @@ __all__ = [
     "ALS",
     "BudgetError",
     "DataError",
+    "Gradient",
     "ItemModel",
     "ItemOffsets",
     "Langevin",

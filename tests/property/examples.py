@@ -10,6 +10,9 @@ import numpy as np
 
 from tacit.contributions import (
     Covariance,
+    Descended,
+    Descent,
+    DescentRule,
     GramAndGradient,
     ItemCounts,
     ItemGradient,
@@ -77,6 +80,14 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
         V = rng.normal(0, 1 / math.sqrt(rank), (n_items, rank)).astype(np.float32)
         return UserFactors(FoldIn(V, centring or Centring(), **more), bound)
 
+    def descending(rank: int, bound: float, centring: Centring):
+        """Users after three steps of descent."""
+        V = rng.normal(0, 1 / math.sqrt(rank), (3, n_items, rank)).astype(np.float32)
+        rule = DescentRule(centring, ridge=0.5, ridge_ratings=1.0, bound=bound)
+        steps = Descent(rule, V[0], None, 1.0, before=None)
+        steps = Descent(rule, V[1], rng.normal(0, 0.1, (rank, rank)), 0.5, before=steps)
+        return UserFactors(Descended(V[2], Descent(rule, V[1], None, 0.7, before=steps)), bound)
+
     explicit = users(4, 1.0, by_user, ridge=10.0)
     frequency = users(3, 0.7, full_mean, ridge=0.1, ridge_power=0.5)
     implicit = users(5, 2.0, ridge=0.01, ridge_power=1.0, unobserved=0.1)
@@ -114,6 +125,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
         "GramAndGradient": [
             GramAndGradient(plain, explicit, 1.5),
             GramAndGradient(adaptive, frequency, 1.0),
+            GramAndGradient(plain, descending(3, 0.8, by_user), 1.5),
         ],
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),

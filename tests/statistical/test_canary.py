@@ -47,6 +47,7 @@ def canary():
 # canary weighs as much as anybody may.
 AT_THE_BOUND = {
     "als": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
+    "gradient": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "alpha_1": 0.1},
     "langevin": {"rank": 3, "steps": 4, "chance": 0.01, "explained": 10.0, "factor_bound": 0.2},
 }
 

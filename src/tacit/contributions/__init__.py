@@ -3,6 +3,7 @@
 
 from tacit.contributions.base import Contribution, Part, Sums
 from tacit.contributions.covariance import Covariance
+from tacit.contributions.descent import Descended, Descent, DescentRule
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
@@ -36,6 +37,9 @@ __all__ = [
     "REGISTRY",
     "Contribution",
     "Covariance",
+    "Descended",
+    "Descent",
+    "DescentRule",
     "GramAndGradient",
     "ItemCounts",
     "ItemGradient",

@@ -10,7 +10,7 @@ about a twelfth of a squared step of the factors for each user: 2^-25 of the squ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -25,18 +25,31 @@ if TYPE_CHECKING:
     from tacit.contributions.base import Sums
     from tacit.contributions.rows import Grid, Ready, Rows
     from tacit.data.block import UserBlock
-    from tacit.folding import FoldIn
 
 FACTOR_BITS = 11
 WEIGHT_BITS = 12
 TARGET_BITS = 11
 
 
+class Finding(Protocol):
+    """Public item factors, and how users find their own factors from them: `FoldIn` is one."""
+
+    @property
+    def item_factors(self) -> NDArray[np.float32]: ...
+    @property
+    def n_items(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    def user_factors(self, rows: UserBlock, /) -> NDArray[np.float32]:
+        """Of each user's row and public values only; zeros for a user without ratings."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class UserFactors:
     """User factors as public policy: how users find theirs, and the norm that theirs are cut to."""
 
-    fold: FoldIn
+    fold: Finding
     bound: float
 
     @property

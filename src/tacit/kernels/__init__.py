@@ -11,6 +11,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from tacit.kernels.reference import descend as _descend
 from tacit.kernels.reference import noise as _noise
 from tacit.kernels.reference import rank as _rank
 from tacit.kernels.reference import solve as _solve
@@ -46,6 +47,7 @@ def isa() -> str:
     return "reference" if _compiled is None else str(_compiled.isa())
 
 
+descend_users = _pick(_descend.descend_users)
 gram = _pick(_sums.gram)
 hash_rows = _pick(_sums.hash_rows)
 keep_smallest = _pick(_sums.keep_smallest)
@@ -61,6 +63,7 @@ solve_users = _pick(_solve.solve_users)
 sum_rows = _pick(_sums.sum_rows)
 
 __all__ = [
+    "descend_users",
     "gram",
     "hash_rows",
     "isa",

@@ -52,6 +52,18 @@ def solve_users(
     prior: NDArray[float32],
 ) -> NDArray[float32]: ...
 
+# descend: see reference/descend.py
+def descend_users(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    targets: NDArray[float32],
+    factors: NDArray[float32],
+    start: NDArray[float32],
+    turn: NDArray[float32],
+    rates: NDArray[float32],
+    ridge: float,
+) -> NDArray[float32]: ...
+
 # rank: see reference/rank.py
 def pack_items(factors: NDArray[float32], offsets: NDArray[float32]) -> NDArray[float32]: ...
 def rank_users(

@@ -3,6 +3,7 @@
 
 from tacit.solvers.als import ALS
 from tacit.solvers.base import Solver
+from tacit.solvers.gradient import Gradient
 from tacit.solvers.item_offsets import ItemOffsets
 from tacit.solvers.langevin import Langevin
 from tacit.solvers.popularity import Popularity
@@ -10,9 +11,10 @@ from tacit.solvers.popularity import Popularity
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
     "als": ALS,
+    "gradient": Gradient,
     "item-offsets": ItemOffsets,
     "langevin": Langevin,
     "popularity": Popularity,
 }
 
-__all__ = ["ALS", "SOLVERS", "ItemOffsets", "Langevin", "Popularity", "Solver"]
+__all__ = ["ALS", "SOLVERS", "Gradient", "ItemOffsets", "Langevin", "Popularity", "Solver"]
