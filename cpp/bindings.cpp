@@ -13,6 +13,7 @@ void bind_solve(nb::module_& module);
 void bind_sums(nb::module_& module);
 void bind_noise(nb::module_& module);
 void bind_rank(nb::module_& module);
+void bind_sgd(nb::module_& module);
 
 NB_MODULE(_kernels, module) {
   module.def("isa", [] {
@@ -27,4 +28,5 @@ NB_MODULE(_kernels, module) {
   bind_sums(module);
   bind_noise(module);
   bind_rank(module);
+  bind_sgd(module);
 }

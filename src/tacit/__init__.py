@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
+    from tacit.serving.recommend_frame import recommend_frame
     from tacit.solvers.als import ALS
     from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
+    from tacit.solvers.sgd import SGD
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -37,15 +39,18 @@ _HOME = {
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
+    "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
     "read": "tacit.data.read",
     "recommend_file": "tacit.serving.recommend_file",
+    "recommend_frame": "tacit.serving.recommend_frame",
 }
 
 __all__ = [
     "ALS",
+    "SGD",
     "BudgetError",
     "DataError",
     "Gradient",
@@ -59,6 +64,7 @@ __all__ = [
     "load",
     "read",
     "recommend_file",
+    "recommend_frame",
 ]
 
 

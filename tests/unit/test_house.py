@@ -60,8 +60,10 @@ MANY_ARGUMENTS = {
     "src/tacit/accounting/release.py:share": "the fields of a release",
     "src/tacit/accounting/statement.py:of": "each is a separate fact of one run",
     "src/tacit/data/read.py:read": "the keywords of the front door",
-    "src/tacit/kernels/_kernels.pyi:descend_users": "a kernel takes flat arrays",
+    "src/tacit/kernels/_kernels.pyi:sgd_tasks": "a kernel takes flat arrays",
     "src/tacit/kernels/_kernels.pyi:solve_users": "a kernel takes flat arrays",
+    "src/tacit/kernels/reference/sgd.py:sgd_tasks": "the twin of that kernel",
+    "src/tacit/kernels/_kernels.pyi:descend_users": "a kernel takes flat arrays",
     "src/tacit/kernels/reference/descend.py:descend_users": "the twin of that kernel",
     "src/tacit/kernels/reference/solve.py:solve_users": "the twin of that kernel",
     "src/tacit/serving/recommend_file.py:recommend_file": "the keywords of a front door",
@@ -140,6 +142,7 @@ def test_the_library_prints_and_logs_nothing():
 
 ORDINARY_RANDOMNESS = {
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
+    "src/tacit/descent/state.py": "the first factors, which see no data",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
     "src/tacit/solvers/gradient.py": "as als.py",
     "src/tacit/solvers/spectral.py": "directions to begin with, which see no data",

@@ -28,9 +28,10 @@ def calibrate(plan: Plan, epsilon: float, delta: float, relative_error: float = 
         within 1e-9 of it (1e-4 where a release is subsampled or a posterior sample).
         Proof: proofs/accounting.md.
     """
-    _checked(plan, epsilon, delta)
+    _checked(epsilon, delta)
     if math.isinf(epsilon):
         return plan.scaled(0.0)
+    _can_be_private(plan)
     left, delta_left = noise_budget(plan.releases, epsilon, delta, relative_error)
     if left <= 0 or delta_left == 0:
         raise ValueError(
@@ -61,14 +62,20 @@ def default_delta(n_users: int) -> float:
     return float(f"1e-{digits}")
 
 
-def _checked(plan: Plan, epsilon: float, delta: float) -> None:
+def _checked(epsilon: float, delta: float) -> None:
     if not epsilon > 0:
         raise ValueError(f"epsilon must be > 0, got {epsilon}")
     if not 0 < delta < 1:
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
+
+
+def _can_be_private(plan: Plan) -> None:
     for release in plan.releases:
         if release.std == 0:
-            raise ValueError(f"release {release.name!r} has std 0: there is no noise to scale")
+            raise ValueError(
+                f"release {release.name!r} has std 0: there is no noise to scale, so only "
+                "epsilon=math.inf is possible"
+            )
     if not math.isfinite(plan.mu) or plan.mu == 0:
         raise ValueError("the plan's stds are too small or too large to scale: state others")
 

@@ -5,16 +5,30 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  (an option)
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 
 from tacit.accounting.calibrate import default_delta
 from tacit.cli.verb import AsJson, complain
-from tacit.solvers import SOLVERS, Solver
+from tacit.data.spark_session import parquet, session
+from tacit.solvers import SOLVERS, UNPROTECTED, Solver
 from tacit.training import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # What `tacit.fit` trains when it is given no solver: the first of these that there is.
 DEFAULT = next(name for name in ("als", "item-offsets") if name in SOLVERS)
@@ -25,7 +39,8 @@ class Algorithm:
     """An algorithm from the table of solvers, with settings by the names of its fields."""
 
     algorithm: Annotated[
-        str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(SOLVERS)}.")
+        str,
+        typer.Option("--algorithm", "-a", help=f"One of {', '.join(SOLVERS | UNPROTECTED)}."),
     ] = DEFAULT
     setting: Annotated[
         list[str] | None,
@@ -38,11 +53,12 @@ class Algorithm:
 
     def solver(self, *, implicit: bool = False) -> Solver:
         """The solver; one that has a field `feedback` is told of implicit feedback."""
-        if self.algorithm not in SOLVERS:
+        kinds = SOLVERS | UNPROTECTED
+        if self.algorithm not in kinds:
             raise ValueError(
-                f"no algorithm {self.algorithm!r}; there are {', '.join(sorted(SOLVERS))}"
+                f"no algorithm {self.algorithm!r}; there are {', '.join(sorted(kinds))}"
             )
-        kind: Any = SOLVERS[self.algorithm]
+        kind: Any = kinds[self.algorithm]
         given = dict(_pair(each) for each in self.setting or [])
         if implicit and "feedback" in known_settings(kind):
             given.setdefault("feedback", "implicit")
@@ -92,7 +108,25 @@ class Running:
         Path | None,
         typer.Option(help="Append every spend to this file before it happens.", show_default=False),
     ] = None
+    engine: Annotated[
+        Literal["here", "spark"], typer.Option(help="This machine, or a Spark cluster.")
+    ] = "here"
+    master: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Of Spark: local[2], spark://host:port, yarn, k8s://..."
+        ),
+    ] = "local[*]"
     as_json: AsJson = False
+
+    @contextmanager
+    def opened(self, source: str) -> Iterator[Any]:
+        """What `tacit.read` takes: the source, or a DataFrame on a cluster that ends with this."""
+        if self.engine == "here":
+            yield source
+            return
+        with session(self.master) as spark:
+            yield parquet(spark, source)
 
 
 def known_settings(kind: Any) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tacit.contributions.base import Contribution, Sums
+    from tacit.data.block import UserBlock
 
 
 class Engine(Protocol):
@@ -23,4 +26,18 @@ class Engine(Protocol):
 
     def total(self, contribution: Contribution) -> Sums:
         """The contribution summed over all users."""
+        ...
+
+
+@runtime_checkable
+class HoldsRows(Protocol):
+    """An engine that can hand its rows out, which only `mechanisms/unprotected.py` asks for."""
+
+    @property
+    def threads(self) -> int:
+        """How many work at a time."""
+        ...
+
+    def blocks(self) -> Iterator[UserBlock]:
+        """All users in their order, in blocks of any size."""
         ...

@@ -50,6 +50,13 @@ class LocalThreads:
     def n_users(self) -> int:
         return self._users.n_users
 
+    @property
+    def threads(self) -> int:
+        return self._threads
+
+    def blocks(self) -> Iterator[UserBlock]:
+        yield self._users
+
     def total(self, contribution: Contribution) -> Sums:
         numbers = sum(part.size for part in contribution.parts)
         fair = len(self._users.items) // (4 * self._threads)

@@ -44,6 +44,13 @@ class StreamedParquet:
     def n_users(self) -> int:
         return self._rows.n_users
 
+    @property
+    def threads(self) -> int:
+        return self._threads
+
+    def blocks(self) -> Iterator[UserBlock]:
+        return self._checked()
+
     def total(self, contribution: Contribution) -> Sums:
         with read_ahead(self._checked()) as blocks:
             return add_up(contribution, blocks, self._threads)

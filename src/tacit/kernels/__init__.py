@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from tacit.kernels.reference import descend as _descend
 from tacit.kernels.reference import noise as _noise
 from tacit.kernels.reference import rank as _rank
+from tacit.kernels.reference import sgd as _sgd
 from tacit.kernels.reference import solve as _solve
 from tacit.kernels.reference import sums as _sums
 
@@ -47,6 +48,7 @@ def isa() -> str:
     return "reference" if _compiled is None else str(_compiled.isa())
 
 
+add_rows = _pick(_sgd.add_rows)
 descend_users = _pick(_descend.descend_users)
 gram = _pick(_sums.gram)
 hash_rows = _pick(_sums.hash_rows)
@@ -58,11 +60,13 @@ scatter_gram = _pick(_sums.scatter_gram)
 scatter_outer = _pick(_sums.scatter_outer)
 scatter_pairs = _pick(_sums.scatter_pairs)
 scatter_sum = _pick(_sums.scatter_sum)
+sgd_tasks = _pick(_sgd.sgd_tasks)
 snap_rows = _pick(_sums.snap_rows)
 solve_users = _pick(_solve.solve_users)
 sum_rows = _pick(_sums.sum_rows)
 
 __all__ = [
+    "add_rows",
     "descend_users",
     "gram",
     "hash_rows",
@@ -75,6 +79,7 @@ __all__ = [
     "scatter_outer",
     "scatter_pairs",
     "scatter_sum",
+    "sgd_tasks",
     "snap_rows",
     "solve_users",
     "sum_rows",

@@ -74,3 +74,24 @@ def rank_users(
     indptr: NDArray[int64],
     excluded: NDArray[int32],
 ) -> tuple[NDArray[int32], NDArray[float32]]: ...
+
+# sgd: see reference/sgd.py
+def sgd_tasks(
+    task_visits: NDArray[int64],
+    visit_ratings: NDArray[int64],
+    visit_user: NDArray[int32],
+    items: NDArray[int32],
+    values: NDArray[float32],
+    step: NDArray[float32],
+    U: NDArray[float32],
+    V: NDArray[float32],
+    user_offsets: NDArray[float32],
+    item_offsets: NDArray[float32],
+    board: NDArray[int64],
+) -> None: ...
+def add_rows(
+    rows: NDArray[int32],
+    scale: NDArray[float32],
+    noise: NDArray[int64],
+    out: NDArray[float32],
+) -> None: ...

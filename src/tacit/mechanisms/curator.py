@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from tacit.accounting.release import Release
+from tacit.engines.base import HoldsRows
 from tacit.mechanisms.gaussian import LARGEST_STD, SMALLEST_STD, add_noise
 from tacit.mechanisms.ledger import Ledger
 from tacit.mechanisms.posterior import chain
 from tacit.mechanisms.sampling import KEY_BYTES, Sampled
+from tacit.mechanisms.unprotected import RawRows, raw_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from tacit.engines.base import Engine
     from tacit.mechanisms.entropy import NoiseSource
     from tacit.mechanisms.posterior import Posterior
+    from tacit.mechanisms.unprotected import RawComputation
 
+Result = TypeVar("Result")
 NoisySums = dict[str, "NDArray[np.float64]"]
 
 
@@ -162,6 +166,22 @@ class DataCurator:
         self._progress(release)
         return V
 
+    def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
+        cost = raw_cost(self.plan, release)
+        engine = self._engine
+        if not isinstance(engine, HoldsRows):
+            raise TypeError(
+                f"a {type(engine).__name__} hands out no rows, which release {release!r} works on; "
+                "read the ratings into memory"
+            )
+        rows = RawRows(
+            self.public.n_users, self.public.n_items, engine.threads, self._source, engine.blocks
+        )
+        self.ledger.charge([cost])
+        result = self._seen(lambda: computation(rows), release)
+        self._progress(release)
+        return result
+
     def _sampled(
         self, contribution: Contribution, costs: list[tuple[Part, Release]]
     ) -> Contribution:
@@ -172,9 +192,13 @@ class DataCurator:
         return Sampled(contribution, rate, self._source.random_bytes(KEY_BYTES))
 
     def _total(self, contribution: Contribution, release: str) -> Sums:
-        """The exact sums. An error on the way is replaced: its words may hold a user's values."""
+        """The exact sums."""
+        return self._seen(lambda: self._engine.total(contribution), release)
+
+    def _seen(self, work: Callable[[], Result], release: str) -> Result:
+        """Work on raw data. An error in it is replaced: its words may hold a user's values."""
         try:
-            return self._engine.total(contribution)
+            return work()
         except Exception as error:  # noqa: BLE001 - whatever it is, it has seen raw data
             kind = type(error).__name__
         raise SumError(

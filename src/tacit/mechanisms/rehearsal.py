@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.mechanisms.curator import charged, charged_sample
 from tacit.mechanisms.ledger import Ledger
+from tacit.mechanisms.unprotected import raw_cost
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
     from tacit.contributions.base import Contribution
-    from tacit.mechanisms.curator import NoisySums
+    from tacit.mechanisms.curator import NoisySums, Result
     from tacit.mechanisms.posterior import Posterior
+    from tacit.mechanisms.unprotected import RawComputation
 
 
 class Rehearsal:
@@ -40,3 +42,7 @@ class Rehearsal:
     ) -> NDArray[np.float64]:
         charged_sample(self.ledger, target, release)
         return np.zeros((target.n_items, target.rank))
+
+    def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
+        self.ledger.charge([raw_cost(self.plan, release)])
+        return computation.rehearsed(self.public.n_users, self.public.n_items)

@@ -19,9 +19,11 @@ class MadeBy:
 
     @classmethod
     def of(cls, solver: Any, version: str) -> MadeBy:
-        """Of a solver, which is a frozen dataclass of its hyper-parameters."""
+        """Of a solver, a frozen dataclass of its hyper-parameters; folders stay unnamed."""
         parameters = {
-            one.name: _plain(getattr(solver, one.name)) for one in dataclasses.fields(solver)
+            one.name: _plain(getattr(solver, one.name))
+            for one in dataclasses.fields(solver)
+            if not one.metadata.get("of_this_machine")
         }
         return cls(type(solver).__name__, parameters, version)
 

@@ -7,6 +7,7 @@ from tacit.solvers.gradient import Gradient
 from tacit.solvers.item_offsets import ItemOffsets
 from tacit.solvers.langevin import Langevin
 from tacit.solvers.popularity import Popularity
+from tacit.solvers.sgd import SGD
 
 # The tests that every solver must pass run over this table.
 SOLVERS: dict[str, type[Solver]] = {
@@ -17,4 +18,17 @@ SOLVERS: dict[str, type[Solver]] = {
     "popularity": Popularity,
 }
 
-__all__ = ["ALS", "SOLVERS", "Gradient", "ItemOffsets", "Langevin", "Popularity", "Solver"]
+# These work on raw ratings: they refuse every finite budget, and what they make is never private.
+UNPROTECTED: dict[str, type[Solver]] = {"sgd": SGD}
+
+__all__ = [
+    "ALS",
+    "SGD",
+    "SOLVERS",
+    "UNPROTECTED",
+    "Gradient",
+    "ItemOffsets",
+    "Langevin",
+    "Popularity",
+    "Solver",
+]
