@@ -28,7 +28,7 @@ demo: $(VENV)/.installed ## build, train a private recommender on made-up rating
 	$(BIN)/tacit demo
 
 test: $(VENV)/.tools ## the tests that belong in CI
-	$(BIN)/pytest --numprocesses auto --quiet -m "not nightly"
+	$(BIN)/pytest --numprocesses auto --dist loadgroup --quiet -m "not nightly"
 
 lint: $(VENV)/.tools ## ruff, formatting, spelling
 	$(BIN)/ruff check .
@@ -73,6 +73,10 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 
 bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside implicit and LensKit
 	$(BIN)/python bench/peers.py > bench/results/peers.txt
+	$(BIN)/python bench/report.py
+
+bench-scale: $(VENV)/.tools ## what is measured beyond one process: Spark
+	$(BIN)/python bench/spark.py > bench/results/spark.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

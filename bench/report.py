@@ -32,6 +32,7 @@ QUESTIONS = {
     "sums": "What do the exact integer sums cost? `cpu` is processor time.",
     "read": "Are 25 million rows read, grouped and encoded within 2 GiB beyond the result?",
     "serving": "How many users are served a second, beside another library?",
+    "spark": "How fast is a private training on Spark, beside Spark's own ALS?",
     "fresh_clone": "How long does a newcomer wait for the two commands of the README?",
     "mutants": "Do the tests notice each way of breaking the privacy layer, one changed line each?",
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
     from tacit.serving.recommend_file import recommend_file
+    from tacit.serving.recommend_frame import recommend_frame
     from tacit.solvers.als import ALS
     from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
@@ -46,6 +47,7 @@ _HOME = {
     "load": "tacit.model.item_model",
     "read": "tacit.data.read",
     "recommend_file": "tacit.serving.recommend_file",
+    "recommend_frame": "tacit.serving.recommend_frame",
 }
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "load",
     "read",
     "recommend_file",
+    "recommend_frame",
 ]
 
 

@@ -7,7 +7,7 @@ import math
 import warnings
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import gdp, personal
 from tacit.accounting.calibrate import calibrate, default_delta
@@ -15,7 +15,11 @@ from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
 from tacit.data.block import UserBlock
 from tacit.data.prepared import PreparedRows
+from tacit.data.ratings import Ratings
+from tacit.data.read import read
+from tacit.data.spark import SparkRows
 from tacit.engines.local import LocalThreads
+from tacit.engines.spark import SparkEngine
 from tacit.engines.stream import StreamedParquet
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import NoiseSource
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tacit.accounting.release import Plan
-    from tacit.data.ratings import Ratings
     from tacit.engines.base import Engine
     from tacit.solvers.base import Solver
 
@@ -88,7 +91,7 @@ class Execution:
 
 
 def fit(
-    ratings: Ratings,
+    ratings: Ratings | Any,
     solver: Solver | None = None,
     *,
     epsilon: float,
@@ -99,7 +102,7 @@ def fit(
     """Train a recommender under user-level joint differential privacy.
 
     Args:
-        ratings: from `tacit.read`.
+        ratings: from `tacit.read`; or a Spark DataFrame, read as `tacit.read` does by itself.
         solver: the algorithm with its hyper-parameters; `ALS()` if none is given.
         epsilon: the whole budget; `math.inf` trains without privacy, and the statement says so.
         delta: the largest power of ten not above 1 / (10 users) if none is given.
@@ -113,6 +116,13 @@ def fit(
     Raises:
         ValueError: a parameter is out of range; nothing was spent.
     """
+    if not isinstance(ratings, Ratings):
+        found = read(ratings)
+        try:
+            return fit(found, solver, epsilon=epsilon, delta=delta, journal=journal)
+        finally:
+            if isinstance(found.rows, SparkRows):
+                found.rows.unpersist()
     budget = Budget(epsilon, default_delta(ratings.n_users) if delta is None else delta)
     if budget.delta > 1 / ratings.n_users:
         warnings.warn(
@@ -165,6 +175,8 @@ def engine_of(ratings: Ratings, execution: Execution) -> Engine:
         return LocalThreads(rows, threads=execution.threads)
     if isinstance(rows, PreparedRows):
         return StreamedParquet(rows, threads=execution.threads)
+    if isinstance(rows, SparkRows):
+        return SparkEngine(rows)
     raise TypeError(f"no engine adds up a {type(rows).__name__}")
 
 

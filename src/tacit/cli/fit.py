@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path  # noqa: TC003  (an option)
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,11 @@ from tacit.cli.settings import Algorithm, Cost, Running  # noqa: TC001  (options
 from tacit.cli.sources import ReadingToTrain  # noqa: TC001  (options)
 from tacit.cli.verb import say, say_json, verb
 from tacit.training import Execution, calibrated_plan, train
+
+if TYPE_CHECKING:
+    from tacit.data.ratings import Ratings
+    from tacit.solvers import Solver
+    from tacit.training import Budget, Fit
 
 
 @verb
@@ -39,21 +44,10 @@ def fit(
     """
     solver = algorithm.solver(implicit=reading.implicit)
     check_output(output)
-    ratings = reading.read(source, **reading.place)
-    budget = cost.budget(ratings.n_users)
-    _, plan = calibrated_plan(
-        solver,
-        n_users=ratings.n_users,
-        n_items=ratings.n_items,
-        scale=(ratings.scale.low, ratings.scale.high),
-        budget=budget,
-    )
-    start = time.perf_counter()
-    with training(plan, budget.delta, journal=running.journal) as (journal, progress):
-        execution = Execution(threads=running.threads, journal=journal, progress=progress)
-        trained = train(ratings, solver, budget, execution)
-        seconds = time.perf_counter() - start
-        trained.model.save(output)
+    with running.opened(source) as opened:
+        ratings = reading.read(opened, **reading.place)
+        trained, seconds = _trained(ratings, solver, cost.budget(ratings.n_users), running)
+    trained.model.save(output)
     statement = trained.statement
     if running.as_json:
         say_json(
@@ -71,6 +65,24 @@ def fit(
         )
         return
     say(f"{statement}\n\nSaved to {output} after {seconds:.2f} s of training.")
+
+
+def _trained(
+    ratings: Ratings, solver: Solver, budget: Budget, running: Running
+) -> tuple[Fit, float]:
+    """What was trained, and in how many seconds; after Ctrl-C it says what was spent."""
+    _, plan = calibrated_plan(
+        solver,
+        n_users=ratings.n_users,
+        n_items=ratings.n_items,
+        scale=(ratings.scale.low, ratings.scale.high),
+        budget=budget,
+    )
+    start = time.perf_counter()
+    with training(plan, budget.delta, journal=running.journal) as (journal, progress):
+        execution = Execution(threads=running.threads, journal=journal, progress=progress)
+        trained = train(ratings, solver, budget, execution)
+    return trained, time.perf_counter() - start
 
 
 def check_output(folder: Path) -> None:

@@ -60,7 +60,7 @@ class Reading:
     def feedback(self) -> Literal["explicit", "implicit"]:
         return "implicit" if self.implicit else "explicit"
 
-    def read(self, source: str, **changed: Any) -> Ratings:
+    def read(self, source: Any, **changed: Any) -> Ratings:
         """The ratings of this source; raises DataError before anything is spent."""
         keywords: dict[str, Any] = {
             "user": self.user,
@@ -77,7 +77,8 @@ class Reading:
             "out_of_scale": self.out_of_scale,
             "feedback": self.feedback,
         }
-        with busy(f"Reading {source}"):
+        named = source if isinstance(source, str) else "the rows of the cluster"
+        with busy(f"Reading {named}"):
             return read(source, **(keywords | changed))
 
 

@@ -23,7 +23,7 @@ def library_of(source: object) -> str:
     """Which library a class, or one it derives from, belongs to, of those read here."""
     for parent in type(source).__mro__:
         library = parent.__module__.partition(".")[0]
-        if library in ("pandas", "polars", "scipy"):
+        if library in ("pandas", "polars", "pyspark", "scipy"):
             return library
     return ""
 

@@ -18,12 +18,12 @@ from tacit.data.files import open_file
 from tacit.data.frames import open_frame
 from tacit.data.numbering import distinct, id_array, number, number_range
 from tacit.data.rows import Matrix, Scan, Stream
+from tacit.data.staging import Staging
 
 if TYPE_CHECKING:
     from tacit.data.numbering import Ids
     from tacit.data.options import Options
     from tacit.data.rows import Rows
-    from tacit.data.staging import Staging
 
 SOURCE: Literal["source"] = "source"
 _TYPES_DIFFER = (
@@ -125,7 +125,21 @@ def number_items(
     if seen is not None:
         _match(staging, seen, listing, options)
     strings = seen is not None and not seen.text and not seen.integers
-    integers = listing.ids.integers and not strings
+    return _listed(staging, listing, integers=listing.ids.integers and not strings)
+
+
+def listed_apart(options: Options, *, integers: bool) -> Catalogue | None:
+    """The catalogue for ratings that lie elsewhere, whose item ids are integers or strings."""
+    with Staging() as staging:
+        listing = store_listing(staging, options)
+        if listing is None:
+            return None
+        if integers != listing.ids.integers and not (listing.ids.text and not integers):
+            raise DataError(_TYPES_DIFFER)
+        return _listed(staging, listing, integers=integers)
+
+
+def _listed(staging: Staging, listing: Listing, *, integers: bool) -> Catalogue:
     kind = "BIGINT" if integers else "VARCHAR"
     ids = id_array(
         staging, f"SELECT CAST(item AS {kind}) FROM catalogue ORDER BY rowid", integers=integers

@@ -28,6 +28,7 @@ from tacit.data.preparing import prepared, whole_users
 from tacit.data.ratings import Ratings
 from tacit.data.rows import Matrix, Stream
 from tacit.data.size import is_large
+from tacit.data.spark import is_frame, read_frame
 from tacit.data.staging import Staging
 
 if TYPE_CHECKING:
@@ -61,9 +62,9 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
 
     Args:
         source: a CSV, TSV or MovieLens file; a Parquet file, folder or pattern; an Arrow, pandas or
-            polars table; a SciPy sparse matrix; a DuckDB relation; or, with `query`, a DuckDB
-            connection, a DuckDB or SQLite file, `sqlite:///path` or a `postgresql://` URL. The
-            folder of an earlier `keep` is opened again as it is.
+            polars table; a SciPy sparse matrix; a Spark DataFrame; a DuckDB relation; or, with
+            `query`, a DuckDB connection, a DuckDB or SQLite file, `sqlite:///path` or a
+            `postgresql://` URL. The folder of an earlier `keep` is opened again as it is.
         user: name of the user column; found by its usual names otherwise, as are the next three
             and `privacy`.
         item: name of the item column.
@@ -89,7 +90,8 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
             none is given. Whoever can open it reads the ratings: it gets mode 0700.
 
     Returns:
-        All users' rows; users in the order of their ids, items in the order of the catalogue.
+        All users' rows; users in the order of their ids, items in the order of the catalogue. The
+        rows of a Spark DataFrame stay on its cluster.
 
     Raises:
         DataError: the source is not as described; names column, row and rule, and no user's value.
@@ -137,6 +139,10 @@ def read(  # noqa: PLR0913 (keywords of the public front door)
 def _read(source: Any, options: Options, *, stream: bool, keep: str | Path | None) -> Ratings:
     if is_prepared(source):
         return _reopened(Path(source).expanduser(), options, keep)
+    if is_frame(source):
+        if keep is not None:
+            raise DataError("keep= is for rows on this machine; cache or write the DataFrame")
+        return read_frame(source, options, _choose(source.columns, options))
     with ExitStack() as exits:
         staging = exits.enter_context(Staging())
         listing = store_listing(staging, options)
@@ -196,8 +202,8 @@ def _open(source: Any, options: Options, catalogue_size: int | None) -> Rows:
     rows = open_frame(source)
     if rows is None:
         raise DataError(
-            f"cannot read a {type(source).__name__}; give a path, an Arrow, pandas or polars "
-            "table, a SciPy sparse matrix, or a database with query="
+            f"cannot read a {type(source).__name__}; give a path, an Arrow, pandas, polars "
+            "or Spark table, a SciPy sparse matrix, or a database with query="
         )
     return rows
 

@@ -17,7 +17,7 @@ from tacit.model.file import replacing
 from tacit.serving.columns import pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tacit.model.item_model import ItemModel
     from tacit.serving.catalogue import UnknownItems
@@ -67,18 +67,20 @@ def recommend_file(  # noqa: PLR0913 (keywords of a public front door)
     with _sorted_by_user(source, columns) as reader, replacing(output) as new:
         schema = _schema(model, reader.schema.field("user").type)
         with parquet.ParquetWriter(new, schema, compression="zstd") as writer:
-            for table in whole_users(reader):
+            for table in whole_users(_quietly(reader)):
                 found: Any = model.recommend(table, n, seen=seen, unknown_items=unknown_items)
                 writer.write_table(found.to_arrow().cast(schema))
                 done += len(found)
                 progress(done)
 
 
-def whole_users(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+def whole_users(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Rows that are sorted by user, cut between users only."""
-    waiting = reader.schema.empty_table()
-    for table in _quietly(reader):
-        rows = pa.concat_tables([waiting, table])
+    waiting: pa.Table | None = None
+    for table in tables:
+        if not len(table):
+            continue
+        rows = table if waiting is None else pa.concat_tables([waiting, table])
         users = rows["user"].combine_chunks()
         last = users[len(users) - 1]
         # The rows of the last user may go on in the next batch.
@@ -86,7 +88,7 @@ def whole_users(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
         waiting = rows.slice(start)
         if start:
             yield rows.slice(0, start)
-    if len(waiting):
+    if waiting is not None:
         yield waiting
 
 

@@ -67,7 +67,7 @@ def test_tables_are_cut_between_users(rows):
     users = ["a", "a", "b", "c", "c", "c", "c", "d"]
     whole = pa.table({"user": users, "item": range(8)})
     reader = pa.RecordBatchReader.from_batches(whole.schema, whole.to_batches(rows))
-    parts = list(module.whole_users(reader))
+    parts = list(module.whole_users(module._quietly(reader)))
     assert pa.concat_tables(parts).equals(whole)
     seen: set = set()
     for part in parts:
