@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.solvers.gradient import Gradient
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
+    from tacit.solvers.per_item import PerItem
     from tacit.solvers.projected_gradient import ProjectedGradient
     from tacit.solvers.sgd import SGD
     from tacit.solvers.svd import SVD
@@ -43,6 +44,7 @@ _HOME = {
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
+    "PerItem": "tacit.solvers.per_item",
     "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
     "ProjectedGradient": "tacit.solvers.projected_gradient",
@@ -66,6 +68,7 @@ __all__ = [
     "ItemOffsets",
     "Langevin",
     "ModelFileError",
+    "PerItem",
     "PrivacyStatement",
     "ProjectedGradient",
     "datasets",

@@ -17,6 +17,7 @@ from tacit.contributions import (
     GramAndGradient,
     ItemCounts,
     ItemGradient,
+    ItemGramsAndGradient,
     ItemSums,
     LeastSquares,
     PowerEnergy,
@@ -79,6 +80,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
     limited = Rows(clip=1.0, weighting="ones", item_limit=7)
     rarest = Rows(clip=2.5, centring=by_user, weighting="ones", item_limit=50, noisy_counts=counts)
     ones = Rows(clip=4.0, weighting="ones")
+    among = Rows(clip=1.0, centring=by_user, noisy_counts=counts, power=0.5, among=~held_out)
 
     def users(rank: int, bound: float, centring: Centring | None = None, **more: float):
         V = rng.normal(0, 1 / math.sqrt(rank), (n_items, rank)).astype(np.float32)
@@ -104,6 +106,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
             ItemSums(n_items, adaptive, 1.5),
             ItemSums(n_items, ones, 3.0),
             ItemSums(n_items, limited, math.sqrt(7)),
+            ItemSums(n_items, among, 0.9),
         ],
         "ItemCounts": [ItemCounts(n_items, rows) for rows in (plain, adaptive, limited, rarest)],
         "LeastSquares": [
@@ -131,6 +134,11 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
             GramAndGradient(plain, explicit, 1.5),
             GramAndGradient(adaptive, frequency, 1.0),
             GramAndGradient(plain, descending(3, 0.8, by_user), 1.5),
+        ],
+        "ItemGramsAndGradient": [
+            ItemGramsAndGradient(plain, explicit, 1.5),
+            ItemGramsAndGradient(rarest, single, 2.0),
+            ItemGramsAndGradient(among, frequency, 1.0),
         ],
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),

@@ -146,6 +146,7 @@ ORDINARY_RANDOMNESS = {
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
     "src/tacit/descent/state.py": "the first factors, which see no data",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
+    "src/tacit/solvers/item_loss.py": "the same",
     "src/tacit/solvers/frank_wolfe.py": "start vectors of Oja's method, which see no data",
     "src/tacit/solvers/svd.py": "start vectors of Oja's method, which see no data",
     "src/tacit/solvers/gradient.py": "as als.py",

@@ -25,7 +25,8 @@ def calibrate(plan: Plan, epsilon: float, delta: float, relative_error: float = 
 
     Guarantee:
         `result.epsilon(delta, relative_error) <= epsilon` always, numerical part included, and
-        within 1e-9 of it (1e-4 where a release is subsampled). Proof: proofs/accounting.md.
+        within 1e-9 of it (1e-4 where a release is subsampled or a posterior sample).
+        Proof: proofs/accounting.md.
     """
     _checked(epsilon, delta)
     if math.isinf(epsilon):
@@ -38,7 +39,7 @@ def calibrate(plan: Plan, epsilon: float, delta: float, relative_error: float = 
             f"{epsilon:g}: raise epsilon, release fewer numbers or use a coarser grid"
         )
     factor = plan.mu / gdp.mu(left, delta_left)
-    if plan.subsampled:
+    if plan.subsampled or plan.posterior:
         factor = _subsampled_factor(
             epsilon, factor, lambda f: plan.scaled(f).epsilon(delta, relative_error)
         )

@@ -31,6 +31,22 @@ def mu_zero_out(releases: Sequence[Release]) -> float:
     return math.sqrt(_sum([release.mu_squared for release in releases]))
 
 
+def pure_epsilon(releases: Sequence[Release], adjacency: Adjacency = "zero-out") -> float:
+    """What posterior samples cost, all of them exact: a user's loss over the temperature.
+
+    A user whose row is zeroed out changes the loss by at most l2 and moves the normaliser the other
+    way; one whose row is replaced does both twice.
+    """
+    once = _sum(
+        [
+            release.times * (release.l2 / release.std if release.std else math.inf)
+            for release in releases
+            if release.posterior
+        ]
+    )
+    return once if adjacency == "zero-out" else 2 * once
+
+
 def mu_replace(releases: Sequence[Release]) -> float:
     """Gaussian-DP mu when one user's row is replaced by any other; at most twice `mu_zero_out`.
 
@@ -42,6 +58,10 @@ def mu_replace(releases: Sequence[Release]) -> float:
     terms = []
     for release in releases:
         if release.cone:
+            continue
+        if release.posterior:
+            once = 2 * release.l2 / release.std if release.std else math.inf
+            terms.append(release.times * gdp.mu_of_pure(once) ** 2)
             continue
         pairs = min(release.times, unpaired.get(release.partner, 0))
         if pairs:
@@ -96,7 +116,8 @@ def epsilon(
 
     Guarantee:
         Exact Gaussian-DP where no release is subsampled; else a pessimistic privacy loss
-        distribution. Infinite where any std is 0. Proof: proofs/accounting.md.
+        distribution. Posterior samples add their pure epsilon, given that they are exact. Infinite
+        where any std is 0. Proof: proofs/accounting.md.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta must be between 0 and 1, got {delta}")
@@ -104,19 +125,21 @@ def epsilon(
     _, delta = noise_budget(releases, 0.0, delta, relative_error)
     if delta == 0:
         return math.inf
-    mu = mu_zero_out(releases) if adjacency == "zero-out" else mu_replace(releases)
+    sums = tuple(release for release in releases if not release.posterior)
+    extra += pure_epsilon(releases, adjacency)
+    mu = mu_zero_out(sums) if adjacency == "zero-out" else mu_replace(sums)
     exact = gdp.epsilon(delta, mu * _ROUND_UP)
-    if math.isfinite(exact) and any(release.sample_rate < 1 for release in releases):
+    if math.isfinite(exact) and any(release.sample_rate < 1 for release in sums):
         from tacit.accounting import subsampled  # noqa: PLC0415  (dp-accounting is slow to import)
 
-        curve = subsampled.curve(tuple(releases))
+        curve = subsampled.curve(sums)
         sampled = curve.epsilon(delta) if adjacency == "zero-out" else curve.epsilon_replace(delta)
         exact = min(exact, sampled)
     return math.nextafter(exact + extra, math.inf) if extra else exact
 
 
 def _numbers(releases: Sequence[Release]) -> int:
-    return sum(release.size * release.times for release in releases)
+    return sum(release.size * release.times for release in releases if not release.posterior)
 
 
 def _sum(terms: list[float]) -> float:

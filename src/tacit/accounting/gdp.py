@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import erfcx, log_expit, ndtr, ndtri, ndtri_exp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +95,18 @@ def mu(epsilon: float, delta: float) -> float:
         high += 1
     found = math.exp(_root(newton, low, high))
     return _rounded(found, -1.0, lambda x: _upper(epsilon, x) <= target)
+
+
+def mu_of_pure(epsilon: float) -> float:
+    """The smallest mu for which every epsilon-DP (delta = 0) mechanism is mu-GDP, rounded up.
+
+    The two trade-off curves touch where false alarms and misses are both 1 / (1 + e^epsilon).
+
+    >>> round(mu_of_pure(1.0), 3)
+    1.232
+    """
+    _check(epsilon)
+    return -2 * float(ndtri_exp(float(log_expit(-epsilon)))) * (1 + 2.0**-40)
 
 
 def power(level: float, mu: float) -> float:

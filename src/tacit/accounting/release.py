@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from tacit.accounting import composition
+from tacit.accounting import composition, gdp
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Release:
         right-hand side; the two are then replaced together. proofs/accounting.md, Lemma J, states
         what must hold: each value clipped by itself, not only their norm.
     sample_rate: below 1, each user enters each release by an independent secret coin of this bias.
+    posterior: not a noisy sum but one exact sample of density exp(-loss / std): l2 is the most that
+        one user can add to the loss and std the temperature, so it is (l2 / std)-private (pure).
     """
 
     name: str
@@ -33,6 +35,7 @@ class Release:
     cone: bool = False
     partner: str = ""
     sample_rate: float = 1.0
+    posterior: bool = False
 
     def __post_init__(self) -> None:
         if not self.l2 > 0 or not math.isfinite(self.l2):
@@ -44,6 +47,10 @@ class Release:
         if not 0 < self.sample_rate <= 1:
             raise ValueError(
                 f"release {self.name!r}: sample_rate must be in (0, 1], got {self.sample_rate}"
+            )
+        if self.posterior and (self.cone or self.partner or self.sample_rate < 1):
+            raise ValueError(
+                f"release {self.name!r}: a posterior sample has no cone, partner or rate"
             )
         if self.partner and self.sample_rate < 1:
             raise ValueError(
@@ -74,9 +81,14 @@ class Release:
 
     @property
     def mu_squared_once(self) -> float:
-        """(l2 / std)^2: what one of the `times` costs, under zero-out adjacency."""
+        """(l2 / std)^2: what one of the `times` costs, under zero-out adjacency.
+
+        Of a posterior sample that of the weakest Gaussian release which is as private.
+        """
         if self.std == 0:
             return math.inf
+        if self.posterior:
+            return gdp.mu_of_pure(self.l2 / self.std) ** 2
         once = self.l2 / self.std
         return once * once
 
@@ -126,6 +138,10 @@ class Plan:
     def mu_replace(self) -> float:
         """The plan is mu-GDP with this mu when one user's row is replaced by any other."""
         return composition.mu_replace(self.releases)
+
+    @property
+    def posterior(self) -> bool:
+        return any(release.posterior for release in self.releases)
 
     @property
     def subsampled(self) -> bool:

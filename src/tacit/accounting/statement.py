@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from tacit.accounting.release import Release
 
 
+CONDITION = "this holds only if the chain has converged, which nothing here can check"
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacyStatement:
     """The privacy of one fitted model. Made by `PrivacyStatement.of`; printed, saved, checked.
@@ -105,7 +108,14 @@ class PrivacyStatement:
             reasons.append("no noise on " + ", ".join(bare))
         elif math.isinf(self.epsilon):
             reasons.append("epsilon is infinite")
+        if self.conditional:
+            reasons.append(CONDITION)
         return "; ".join(reasons)
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the figures hold only if a chain has converged."""
+        return any(release.posterior for release in self.releases)
 
     @property
     def private(self) -> bool:

@@ -213,4 +213,5 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "cone": _truth,
     "partner": _text,
     "sample_rate": _number,
+    "posterior": _truth,
 }

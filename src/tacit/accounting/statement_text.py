@@ -69,6 +69,13 @@ def _heading(statement: PrivacyStatement) -> list[str]:
     if statement.private:
         pair = f"({_up(statement.epsilon)}, {_up(statement.delta)})"
         return [f"{pair} {statement.guarantee} of each user"]
+    if statement.conditional:
+        pair = f"({_up(statement.epsilon)}, {_up(statement.delta)})"
+        return [
+            f"NOT PRIVATE: {statement.why_not_private}",
+            f"The figures below, {pair} differential privacy, are those of exact samples from the",
+            "posterior; a chain of finite length has none.",
+        ]
     return [
         f"NOT PRIVATE: {statement.why_not_private}",
         "The figures below are those of the same releases with secret noise of the stated std;",
@@ -121,6 +128,8 @@ def _table(statement: PrivacyStatement) -> list[str]:
 def _row(release: Release, total: float) -> tuple[str, ...]:
     share = "-" if math.isinf(total) else f"{100 * release.mu_squared / total:.1f}%"
     name = release.name
+    if release.posterior:
+        name += " (posterior sample: loss, temperature)"
     if release.sample_rate < 1:
         name += f" (each user with probability {release.sample_rate:g})"
     return name, f"{release.l2:.6g}", f"{release.std:.6g}", str(release.times), share

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.accounting.release import Plan
     from tacit.contributions.base import Contribution, Part
     from tacit.mechanisms.curator import NoisySums
+    from tacit.mechanisms.posterior import Posterior
     from tacit.solvers.base import Solver
 
 
@@ -96,6 +97,10 @@ class Attacker:
             self.evidence += float(np.sum(weight * excess * share[part.name]))
             self.expected += float(np.sum(weight * share[part.name].astype(np.float64) ** 2))
         return answer
+
+    def posterior_sample(self, target: Posterior, release: str, steps: int) -> NDArray[np.float64]:
+        """Not attacked: what a chain reveals has no known law."""
+        return self._curator.posterior_sample(target, release, steps)
 
 
 def norm_weights(part: Part) -> NDArray[np.float64]:

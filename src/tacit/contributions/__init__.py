@@ -7,6 +7,7 @@ from tacit.contributions.descended_rows import DescendedRows
 from tacit.contributions.descent import Descended, Descent, DescentRule
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.item_gradient import GramAndGradient, ItemGradient
+from tacit.contributions.item_grams import ItemGramsAndGradient
 from tacit.contributions.item_sums import ItemCounts, ItemSums
 from tacit.contributions.least_squares import LeastSquares
 from tacit.contributions.power_product import PowerEnergy, PowerProduct
@@ -26,6 +27,7 @@ REGISTRY: dict[str, type[Contribution]] = {
         GramAndGradient,
         ItemCounts,
         ItemGradient,
+        ItemGramsAndGradient,
         ItemSums,
         LeastSquares,
         PowerEnergy,
@@ -48,6 +50,7 @@ __all__ = [
     "GramAndGradient",
     "ItemCounts",
     "ItemGradient",
+    "ItemGramsAndGradient",
     "ItemSums",
     "LeastSquares",
     "Part",

@@ -83,6 +83,8 @@ class Rows:
     noisy_counts: released counts of the items. With them weights are proportional to count^-power
         before they are normalised, and an item limit keeps the rarest items; without them weights
         are equal and an item limit keeps a choice that looks random, from the public `seed`.
+    among: a public mark of each item; ratings of other items do not enter. All do without it. It is
+        looked at after the centring and before the item limit and the weights.
     """
 
     clip: float = 1.0
@@ -92,6 +94,7 @@ class Rows:
     noisy_counts: NDArray[np.float64] | None = field(default=None, repr=False)
     power: float = 0.0
     seed: int = 0
+    among: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
@@ -120,6 +123,8 @@ class Rows:
     def prepared(self, block: UserBlock) -> UserBlock:
         """The ratings that enter, with centred targets (not yet clipped) for values."""
         centred = block.with_values(self.centring.targets(block))
+        if self.among is not None:
+            centred = centred.keep(self.among[centred.items])
         if self.item_limit is None:
             return centred
         if self.noisy_counts is None:

@@ -12,6 +12,7 @@ from tacit.accounting.release import Release
 from tacit.engines.base import HoldsRows
 from tacit.mechanisms.gaussian import LARGEST_STD, SMALLEST_STD, add_noise
 from tacit.mechanisms.ledger import Ledger
+from tacit.mechanisms.posterior import chain
 from tacit.mechanisms.sampling import KEY_BYTES, Sampled
 from tacit.mechanisms.unprotected import RawRows, raw_cost
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.contributions.base import Contribution, Part, Sums
     from tacit.engines.base import Engine
     from tacit.mechanisms.entropy import NoiseSource
+    from tacit.mechanisms.posterior import Posterior
     from tacit.mechanisms.unprotected import RawComputation
 
 Result = TypeVar("Result")
@@ -55,6 +57,14 @@ class Curator(Protocol):
 
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         """Each part p of the contribution, released once as the planned release "<release>.<p>"."""
+        ...
+
+    def posterior_sample(self, target: Posterior, release: str, steps: int) -> NDArray[np.float64]:
+        """Item factors at the end of a chain, charged as one exact sample of the posterior.
+
+        Guarantee:
+            None for the chain. proofs/posterior.md
+        """
         ...
 
 
@@ -112,6 +122,17 @@ def charged(
     return list(zip(parts, costs, strict=True))
 
 
+def charged_sample(ledger: Ledger, target: Posterior, release: str) -> Release:
+    """Spend what one sample of the posterior costs: the temperature follows the loss's bound."""
+    size, bound = target.n_items * target.rank, target.loss_bound
+    std = 0.0  # a name outside the plan is left to the ledger
+    if release in ledger.plan:
+        std = ledger.plan[release].std * (bound / ledger.plan[release].l2)
+    cost = Release(release, bound, std, size=size, posterior=True)
+    ledger.charge([cost])
+    return cost
+
+
 class DataCurator:
     """The curator over real data."""
 
@@ -138,6 +159,12 @@ class DataCurator:
         noisy = {part.name: self._released(sums[part.name], part, cost) for part, cost in costs}
         self._progress(release)
         return noisy
+
+    def posterior_sample(self, target: Posterior, release: str, steps: int) -> NDArray[np.float64]:
+        cost = charged_sample(self.ledger, target, release)
+        V = chain(lambda each: self._total(each, release), target, cost.std, self._source, steps)
+        self._progress(release)
+        return V
 
     def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
         cost = raw_cost(self.plan, release)

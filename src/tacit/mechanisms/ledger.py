@@ -70,13 +70,13 @@ class Ledger:
                 f"each time, asked for {release.mu_squared_once:.6g}; "
                 "the noise must not be smaller, relative to the bound, than planned"
             )
-        same = ("cone", "partner", "sample_rate")
+        same = ("cone", "partner", "sample_rate", "posterior")
         if release.size > planned_release.size or any(
             getattr(release, field) != getattr(planned_release, field) for field in same
         ):
             raise BudgetError(
-                f"release {release.name!r} differs from its plan in size, cone, partner or "
-                "sample_rate; the plan must describe what is released"
+                f"release {release.name!r} differs from its plan in size, cone, partner, "
+                "sample_rate or kind; the plan must describe what is released"
             )
 
     def _write(self, journal: Path, releases: Sequence[Release]) -> None:

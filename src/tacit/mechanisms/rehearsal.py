@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.mechanisms.curator import charged
+from tacit.mechanisms.curator import charged, charged_sample
 from tacit.mechanisms.ledger import Ledger
 from tacit.mechanisms.unprotected import raw_cost
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tacit.accounting.public import Public
     from tacit.accounting.release import Plan
     from tacit.contributions.base import Contribution
     from tacit.mechanisms.curator import NoisySums, Result
+    from tacit.mechanisms.posterior import Posterior
     from tacit.mechanisms.unprotected import RawComputation
 
 
@@ -30,6 +33,15 @@ class Rehearsal:
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         costs = charged(self.ledger, contribution, release, self.public.n_users)
         return {part.name: np.zeros(part.shape) for part, _ in costs}
+
+    def posterior_sample(
+        self,
+        target: Posterior,
+        release: str,
+        steps: int,  # noqa: ARG002 - of a chain that is not run
+    ) -> NDArray[np.float64]:
+        charged_sample(self.ledger, target, release)
+        return np.zeros((target.n_items, target.rank))
 
     def raw_result(self, computation: RawComputation[Result], release: str) -> Result:
         self.ledger.charge([raw_cost(self.plan, release)])

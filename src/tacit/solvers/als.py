@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tacit.contributions.base import triangle
 from tacit.folding import Centring, FoldIn
 from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import OffsetSteps
+from tacit.solvers.per_item import PerItem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +56,8 @@ class ALS:
     row_bound: a user's root mean square residual counts as at most this share of the width.
     offset_share, gram_share: of mu^2, for offsets with counts and for C; the sums get the rest.
     seed: of the random factors it starts from; noise has no seed.
+    gram: "shared", or "per-item" for a Gram matrix of each item: the same as `PerItem()`, whose
+        options are those of the paper.
     """
 
     rank: int | None = None
@@ -67,6 +70,7 @@ class ALS:
     offset_share: float | None = None
     gram_share: float = 0.01
     seed: int = 0
+    gram: Literal["shared", "per-item"] | PerItem = "shared"
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 0), ("steps", 1), ("seed", 0)):
@@ -80,8 +84,18 @@ class ALS:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
         if not (self.offset_share or 0) + self.gram_share < 1:
             raise ValueError("offset_share + gram_share must be below 1")
+        if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item"}:
+            raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
+
+    @property
+    def _per_item(self) -> PerItem | None:
+        return (
+            PerItem() if self.gram == "per-item" else None if self.gram == "shared" else self.gram
+        )
 
     def plan(self, public: Public) -> Plan:
+        if self._per_item:
+            return self._per_item.plan(self, public)
         h = self.recipe(public)
         first = h.offset_steps.releases(public)
         if h.rank == 0:
@@ -105,6 +119,8 @@ class ALS:
         return Plan((*first, gram, gradient))
 
     def fit(self, curator: Curator) -> FoldIn:
+        if self._per_item:
+            return self._per_item.fit(self, curator)
         public = curator.public
         h = self.recipe(public)
         offsets = h.offset_steps.ask(curator)

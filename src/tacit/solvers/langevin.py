@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import ItemGradient, Rows, UserFactors
 from tacit.folding import Centring, FoldIn
+from tacit.mechanisms.posterior import Posterior
+from tacit.solvers import posterior_sample
 from tacit.solvers.offsets import OffsetSteps
 
 if TYPE_CHECKING:
@@ -55,8 +57,19 @@ class Langevin:
     row_bound: a user's root mean square residual counts as at most this share of the width.
     offset_share: of mu^2, for offsets with counts; the gradients get the rest.
     seed: of the random factors it starts from; noise has no seed.
+
+    guarantee="posterior" is the paper's Algorithm 1 in place of all this: one sample of the factors
+    from a posterior at the temperature that the budget allows. It is private if the sample is
+    exact, which no finite chain is; so it wants converged="assumed", and its statement says NOT
+    PRIVATE. It uses rank (8 by default), steps, and
+
+    trim: tau, at most so many ratings of a user enter.
+    kappa: predictions stay within the scale and this much beyond either end.
+    most_weight: w_i is at most this; less where B, the bound of a user's loss, would be exceeded.
+    ridge: lambda.
     """
 
+    guarantee: Literal["noisy-gradient", "posterior"] = "noisy-gradient"
     rank: int | None = None
     steps: int = 30
     step: float = 1.0
@@ -70,12 +83,28 @@ class Langevin:
     row_bound: float = 0.18
     offset_share: float | None = None
     seed: int = 0
+    converged: Literal["unknown", "assumed"] = "unknown"
+    trim: int = 100
+    kappa: float = 1.0
+    most_weight: float = 1.0
+    ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, least in (("rank", 0), ("steps", 1), ("seed", 0)):
+        if self.guarantee not in {"noisy-gradient", "posterior"}:
+            raise ValueError(f"no guarantee {self.guarantee!r}: 'noisy-gradient' or 'posterior'")
+        if self.guarantee == "posterior" and self.converged != "assumed":
+            raise ValueError(
+                "guarantee='posterior' holds only if the chain has converged, which nothing can "
+                "check; leave it at 'noisy-gradient', or say converged='assumed' if you must"
+            )
+        for name, least in (("rank", 0), ("steps", 1), ("seed", 0), ("trim", 1), ("kappa", 0)):
             if (value := getattr(self, name)) is not None and not least <= value < math.inf:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
-        for name in ("step", "chance", "explained", "factor_bound", "row_bound"):
+        self._check_shares()
+
+    def _check_shares(self) -> None:
+        positive = ("step", "chance", "explained", "factor_bound", "row_bound")
+        for name in (*positive, "most_weight", "ridge"):
             if not 0 < (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"{name} must be a positive number, got {value}")
         for name in ("decay", "average_from", "unknown"):
@@ -87,6 +116,8 @@ class Langevin:
             raise ValueError(f"offset_share must be between 0 and 1, got {self.offset_share}")
 
     def plan(self, public: Public) -> Plan:
+        if self.guarantee == "posterior":
+            return posterior_sample.plan(self.target(public))
         h = self.recipe(public)
         first = h.offset_steps.releases(public)
         if h.rank == 0:
@@ -103,6 +134,8 @@ class Langevin:
 
     def fit(self, curator: Curator) -> FoldIn:
         public = curator.public
+        if self.guarantee == "posterior":
+            return posterior_sample.fit(self.target(public), curator, self.steps)
         h = self.recipe(public)
         offsets = h.offset_steps.ask(curator)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
@@ -136,6 +169,20 @@ class Langevin:
         """
         noise = plan["factors.gradient"].std / self.sample_rate
         return self._etas() * noise**2
+
+    def target(self, public: Public) -> Posterior:
+        """What guarantee="posterior" samples; 8 factors if no rank is given."""
+        rank = 8 if self.rank is None else max(self.rank, 1)
+        return Posterior(
+            n_items=public.n_items,
+            rank=min(rank, public.n_items),
+            low=public.low,
+            high=public.high,
+            trim=self.trim,
+            margin=self.kappa,
+            most_weight=self.most_weight,
+            ridge=self.ridge,
+        )
 
     def _etas(self) -> NDArray[np.float64]:
         return self.step / np.arange(1, self.steps + 1, dtype=np.float64) ** self.decay

@@ -41,7 +41,10 @@ def prepared(rows: Rows, block: UserBlock) -> list[Row]:
     ready = []
     for user, (items, values) in enumerate(rows_of(block)):
         targets = centred(rows.centring, items, values)
-        kept = np.isin(items, _kept_items(rows, block.rows(user, user + 1)))
+        own = block.rows(user, user + 1)
+        if rows.among is not None:
+            own = own.keep(rows.among[own.items])
+        kept = np.isin(items, _kept_items(rows, own))
         weights = np.ones(np.count_nonzero(kept))
         if rows.weighting == "normalised":
             if rows.noisy_counts is not None:

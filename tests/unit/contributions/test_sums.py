@@ -10,6 +10,7 @@ from tacit.contributions import (
     Covariance,
     ItemCounts,
     ItemGradient,
+    ItemGramsAndGradient,
     ItemSums,
     LeastSquares,
     PowerEnergy,
@@ -51,13 +52,14 @@ def centring(rng):
     return Centring(rng.normal(3, 0.3, N_ITEMS), mean_ridge=2.0)
 
 
-@pytest.fixture(params=["normalised", "adaptive", "uniform limit", "rarest first"])
+@pytest.fixture(params=["normalised", "adaptive", "uniform limit", "rarest first", "among"])
 def rows(request, centring, counts):
     return {
         "normalised": Rows(clip=1.25, centring=centring),
         "adaptive": Rows(clip=1.25, centring=centring, noisy_counts=counts, power=0.25),
         "uniform limit": Rows(clip=2.0, weighting="ones", item_limit=4, seed=5),
         "rarest first": Rows(1.0, centring, "ones", item_limit=5, noisy_counts=counts),
+        "among": Rows(1.0, centring, "ones", item_limit=3, among=counts > 15),
     }[request.param]
 
 
@@ -145,6 +147,9 @@ def test_item_gradient(block, rows, users, row_bound):
         gradient[row.items] += pull[:, None] * plain.cut(x, users.bound)
     got = real(ItemGradient(rows, users, row_bound), block)["gradient"]
     assert_near(got, gradient, min(row_bound, norm_of_weights(rows) * rows.clip) * users.bound)
+    both = real(ItemGramsAndGradient(rows, users, row_bound), block)
+    assert np.array_equal(both["gradient"], got)
+    assert np.array_equal(both["gram"], real(LeastSquares(rows, users), block)["gram"])
 
 
 @pytest.mark.parametrize("row_bound", [1.1, 40.0])

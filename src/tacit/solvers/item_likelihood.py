@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ALS` by maximum likelihood with a Gram matrix for each item.
+
+The step of `ALS` with n_j C, what the raters of item j know of their factors if they are like
+everybody, replaced by what they know indeed:
+
+    V_j <- (1 - b) V_j + b (X_j + n_j (I - C) + ridge_j I)^-1 (g_j + X_j V_j)
+
+Both have the same fixed points: where V_j stays, X_j drops out. So noise in X_j costs speed, not
+accuracy, and X_j may be shrunk toward n_j C as far as its noise asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.accounting.release import Plan
+from tacit.contributions import ItemGramsAndGradient, UserFactors
+from tacit.folding import Centring
+from tacit.solvers.item_solves import by_items, positive, solved, symmetric
+from tacit.solvers.normal_equations import unpacked
+from tacit.solvers.preparation import Preparation
+from tacit.solvers.pricing import priced
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.accounting.public import Public
+    from tacit.folding import FoldIn
+    from tacit.mechanisms.curator import Curator
+    from tacit.solvers.als import ALS
+    from tacit.solvers.per_item import PerItem
+
+
+def plan(options: PerItem, als: ALS, public: Public) -> Plan:
+    h = als.recipe(public)
+    if h.rank == 0:
+        return Plan(h.offset_steps.releases(public))
+    preparation = Preparation(options, h.offset_steps, public, counts_wanted=True)
+    first = preparation.releases()
+    fold = h.fold(np.zeros((public.n_items, h.rank)), Centring())
+    rows = replace(preparation.all_rows, clip=public.width)
+    question = ItemGramsAndGradient(rows, UserFactors(fold, h.factor_bound), h.row_bound)
+    recounts = options.count_share if preparation.counts_again else 0.0
+    shares = {"gram": als.gram_share, "gradient": h.gradient_share - recounts}
+    return Plan((*first, *priced(question, "factors", shares, times=als.steps)))
+
+
+def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
+    public, h = curator.public, als.recipe(curator.public)
+    if h.rank == 0:
+        offsets = h.offset_steps.ask(curator)
+        centring = h.offset_steps.centring(public, offsets.values)
+        return h.fold(h.start(public, als.seed), centring)
+    prepared = Preparation(options, h.offset_steps, public, counts_wanted=True).ask(curator)
+    n = prepared.counts
+    centring = Centring(prepared.centring.offsets)
+    rows = replace(prepared.rows, clip=public.width, centring=centring)
+    noise = curator.plan["factors.gradient"].std
+    V = h.start(public, als.seed)
+    V[~prepared.frequent, 1:] = 0
+    for t in range(als.steps):
+        users = UserFactors(h.fold(V, centring), h.factor_bound)
+        answer = curator.noisy_sum(ItemGramsAndGradient(rows, users, h.row_bound), "factors")
+        X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
+        b = h.averaging if t else 1.0
+        step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise, public))
+        V = (1 - b) * V + b * step
+        V[:, 0] = h.level
+        V[~prepared.frequent, 1:] = 0
+    return h.fold(V, centring)
+
+
+def shrunk_grams(
+    grams: NDArray[np.float64], n: NDArray[np.float64], noise: float, rank: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Packed X_j, moved toward n_j C by how noisy they are, and C, which they share.
+
+    All of them together tell C, and how much X_j differs from n_j C: by a variance that grows like
+    n_j, as for items whose raters are chosen at random. From released numbers only.
+    """
+    moment = unpacked(grams.sum(axis=0) / n.sum(), rank)
+    values, vectors = np.linalg.eigh(moment)
+    C = (vectors * np.clip(values, 0, 1)) @ vectors.T
+    # Off the diagonal entries count twice and have half of the noise: isometric.
+    twice = np.where(np.equal(*np.triu_indices(rank)), 1.0, 2.0)
+    differences = grams - n[:, None] * C[np.triu_indices(rank)]
+    excess = differences**2 @ twice - noise**2 * len(twice)
+    variance = n * max(float(excess.sum() / n.sum()), 0.0)
+    keep = np.divide(
+        variance, variance + noise**2 * len(twice), out=np.zeros_like(n), where=variance > 0
+    )
+    return grams - (1 - keep[:, None]) * differences, C
+
+
+def likelihood_step(
+    X: NDArray[np.float64],
+    n: NDArray[np.float64],
+    C: NDArray[np.float64],
+    g: NDArray[np.float64],
+    V: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """(X_j + n_j (I - C) + ridge_j I)^-1 (g_j + X_j V_j) for every item; X is packed.
+
+    An X_j that its noise has made indefinite is replaced by n_j C.
+    """
+    rank = V.shape[1]
+    unknown = np.eye(rank) - C
+
+    def work(some: slice) -> NDArray[np.float64]:
+        known = symmetric(X[some], rank)
+        wild = ~positive(known)
+        known[wild] = n[some][wild, None, None] * C
+        sides = g[some] + np.einsum("jkl,jl->jk", known, V[some])
+        return solved(known + n[some, None, None] * unknown, ridge[some], sides)
+
+    return by_items(work, len(V), rank)
