@@ -122,7 +122,7 @@ class Outcome(NamedTuple):
     failed: str
 
 
-def outcome(folder: Path, tests: tuple[str, ...], *options: str) -> Outcome:
+def outcome(folder: Path, tests: tuple[str, ...]) -> Outcome:
     """Of these tests against the copy of the package."""
     (folder / "sitecustomize.py").write_text(SITE)
     environment = os.environ | {
@@ -133,7 +133,7 @@ def outcome(folder: Path, tests: tuple[str, ...], *options: str) -> Outcome:
     }
     subprocess.run([sys.executable, "-c", HERE], cwd=ROOT, env=environment, check=True)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-m", "not nightly and not data", *options, *tests]
+    command += ["-m", "not nightly and not data", *tests]
     command += ["-o", "addopts=--import-mode=importlib --strict-markers"]
     for _ in range(3):
         done = subprocess.run(
@@ -144,8 +144,7 @@ def outcome(folder: Path, tests: tuple[str, ...], *options: str) -> Outcome:
     else:
         raise SystemExit("the tests were killed three times")
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    ended = f"{' '.join(tests)}, which ended with status {done.returncode}"
-    return Outcome(done.returncode, failed[1] if failed else ended)
+    return Outcome(done.returncode, failed[1] if failed else "")
 
 
 def remembered() -> dict[str, str]:
@@ -155,25 +154,27 @@ def remembered() -> dict[str, str]:
     return {match[1]: match[2] for match in found if match}
 
 
-def verdict(mutant: Mutant, folder: Path, last: str | None) -> str:
-    """By which test the package in the folder is caught, or that it is not."""
+def verdict(mutant: Mutant, folder: Path, last: str | None) -> str | None:
+    """By which test the package in the folder is caught, if it is."""
     if last and outcome(folder, (last,)).status == FAILED:  # any other status: no such test now
-        return f"caught by {last}"
+        return last
     for tests in (mutant.tests, PROOF):
         found = outcome(folder, tests)
+        if found.failed:
+            return found.failed
         if found.status != 0:
-            return f"caught by {found.failed}"
-    return "SURVIVED"
+            raise SystemExit(f"{mutant.name}: {tests} ended with status {found.status}")
+    return None
 
 
-def judged(mutant: Mutant, last: str | None) -> str:
+def judged(mutant: Mutant, last: str | None) -> str | None:
     """The verdict on a mutant of the Python sources."""
     with tempfile.TemporaryDirectory() as name:
         mutant.apply(copy_of_package(Path(name)) / mutant.file)
         return verdict(mutant, Path(name), last)
 
 
-def judged_compiled(mutant: Mutant, tree: Path, last: str | None) -> str:
+def judged_compiled(mutant: Mutant, tree: Path, last: str | None) -> str | None:
     """The verdict on a mutant of the C++ sources, which are put right again."""
     path = tree / mutant.file
     before = path.read_text()
@@ -186,8 +187,8 @@ def judged_compiled(mutant: Mutant, tree: Path, last: str | None) -> str:
         path.write_text(before)
 
 
-def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
-    """Pairs of mutant and verdict, in order."""
+def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str | None]]:
+    """Pairs of mutant and the test that caught it, in order."""
     python = [mutant for mutant in mutants if not mutant.compiled]
     caught = remembered()
     last = [caught.get(mutant.name) for mutant in mutants]
@@ -205,14 +206,13 @@ def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
             yield mutant, judged_compiled(mutant, Path(name), caught.get(mutant.name))
 
 
-def check_without_mutant(mutants: list[Mutant], jobs: int) -> None:
-    """The tests named beside the mutants pass as long as nothing is wrong."""
-    tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
+def check_without_mutant(tests: set[str]) -> None:
+    """What noticed the mutants passes as long as nothing is wrong."""
     with tempfile.TemporaryDirectory() as name:
         copy_of_package(Path(name))
-        status, failed = outcome(Path(name), tests, "-n", str(jobs), "--dist", "loadgroup")
-    if status != 0:
-        raise SystemExit(f"the tests fail without any mutant: {failed}")
+        found = outcome(Path(name), tuple(sorted(tests)))
+    if found.status != 0:
+        raise SystemExit(f"a test fails without any mutant: {found.failed or found.status}")
 
 
 def main() -> int:
@@ -228,19 +228,18 @@ def main() -> int:
         lines.append(line)
 
     mutants = [each for each in listed() if asked.only in f"{each.file} {each.what}"]
-    start, survivors = time.perf_counter(), 0
-    check_without_mutant(mutants, asked.jobs)
+    start, noticed = time.perf_counter(), []
     say("command    python bench/mutants.py")
-    say("without a mutant: all tests pass")
-    for number, (mutant, judgement) in enumerate(verdicts(mutants, asked.jobs), 1):
-        survivors += judgement == "SURVIVED"
-        say(f"{number:3d} {mutant.name}: {judgement}")
-    say(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
+    for number, (mutant, by) in enumerate(verdicts(mutants, asked.jobs), 1):
+        noticed += [by] if by else []
+        say(f"{number:3d} {mutant.name}: {f'caught by {by}' if by else 'SURVIVED'}")
+    check_without_mutant(set(noticed))
+    say(f"{len(noticed)} of {len(mutants)} mutants caught, by tests that pass without them")
     print(f"{time.perf_counter() - start:.0f} s")
     if asked.output:
         asked.output.parent.mkdir(parents=True, exist_ok=True)
         asked.output.write_text("\n".join(lines) + "\n")
-    return 1 if survivors else 0
+    return 0 if len(noticed) == len(mutants) else 1
 
 
 if __name__ == "__main__":
