@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import count
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -16,8 +17,11 @@ import pytest
 from typer.testing import CliRunner
 
 import tacit
+from tacit.audit import canary
 from tacit.cli.app import VERBS, app
 from tacit.data.split import by_rating
+from tacit.mechanisms import curator, gaussian
+from tacit.mechanisms.entropy import SeededSource
 from tacit.solvers import SOLVERS
 
 CANARY = "canary-of-ann"
@@ -266,6 +270,26 @@ def test_demo_shows_a_table_and_a_picture(tmp_path):
     assert "not covered by the statement" in picture
     rows = sum(name.endswith(".rmse") for name in facts)
     assert picture.count("</text>") == 4 + 3 * rows
+
+
+def test_audit_measures_what_is_claimed(monkeypatch):
+    numbers = count()
+    monkeypatch.setattr(canary, "NoiseSource", lambda: SeededSource(next(numbers)))
+    facts = answered("audit", "-a", "svd", "--set", "method=knn", "--runs", 60)
+    assert facts["mu.claimed"] == pytest.approx(1.5)
+    assert facts["mu.reached"] == pytest.approx(facts["mu.canary"], abs=4 * facts["mu.error"])
+    assert "method='knn'" in facts["solver"]
+    assert not facts["refuted"]
+    assert "Not refuted" in run("audit", "-a", "popularity", "--runs", 30).stdout
+
+    def third(sums, std, source, *, symmetric):
+        return gaussian.add_noise(sums, std / 3, source, symmetric=symmetric)
+
+    monkeypatch.setattr(curator, "add_noise", third)
+    answer = run("audit", "-a", "popularity", "--runs", 60)
+    assert answer.exit_code == 1
+    assert "REFUTED" in answer.stdout
+    assert "no noise makes it private" in refused("audit", "-a", "sgd")
 
 
 def test_no_epsilon_is_accepted_that_is_none(folder, tmp_path):
