@@ -22,6 +22,7 @@ from tacit.cli.app import VERBS, app
 from tacit.data.split import by_rating
 from tacit.mechanisms import curator, gaussian
 from tacit.mechanisms.entropy import SeededSource
+from tacit.model.item_model import ItemModel
 from tacit.solvers import SOLVERS
 
 CANARY = "canary-of-ann"
@@ -165,6 +166,19 @@ def test_a_training_that_breaks_off_says_what_it_spent(folder, tmp_path, monkeyp
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_model_that_cannot_be_saved_is_spent_all_the_same(folder, tmp_path, monkeypatch, fault):
+    def full(*_):
+        raise fault
+
+    monkeypatch.setattr(ItemModel, "save", full)
+    words = ("fit", folder / "train.parquet", "-e", 1, "-o", tmp_path / "m", "-a", "popularity")
+    answer = run(*words)
+    assert answer.exit_code == (1 if isinstance(fault, OSError) else 130)
+    assert "1 of 1 planned releases are spent: epsilon 1.0" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
 def test_settings_are_those_of_the_solver(folder, tmp_path):
     listed = answered("algorithms")
     assert listed["item-offsets"]["steps"] == 5
@@ -191,6 +205,21 @@ def test_recommend_for_one(folder, model, tmp_path):
     same = answered("recommend", model, "--known", tmp_path / "known.json", "-n", 3)
     assert same["recommendations"] == pairs
     assert "Film" in run("recommend", model, "--known", "i1=5").stdout
+
+
+def test_recommend_among_candidates_and_with_unknown_items(model):
+    words = ("recommend", model, "--known", "i1=5,nowhere=3", "--candidates", "i3, i1,i2")
+    assert "--unknown-items drop" in refused(*words)
+
+    def items(*more):
+        pairs = answered(*words, "--unknown-items", "drop", *more)["recommendations"]
+        return {pair["item"] for pair in pairs}
+
+    assert items() == {"i2", "i3"}
+    assert items("--seen", "keep") == {"i1", "i2", "i3"}
+    assert "candidates are not in this model" in refused(
+        "recommend", model, "--known", "i1=5", "--candidates", CANARY
+    )
 
 
 def test_recommend_for_many_is_recommend_for_each(folder, model, tmp_path):
