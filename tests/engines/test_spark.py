@@ -17,6 +17,7 @@ from tacit.accounting.release import Plan, Release
 from tacit.contributions import REGISTRY
 from tacit.data.errors import DataError
 from tacit.engines.local import LocalThreads
+from tacit.engines.shards import Sizes
 from tacit.engines.spark import SparkEngine
 from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import NoiseSource, SeededSource
@@ -105,7 +106,7 @@ def test_sums_are_those_of_one_thread_for_any_partitions(spark, local, partition
 def test_shards_added_up_in_a_tree_give_the_same(spark, local, fan_in):
     """With so small a shard and so impatient a driver every sum takes every way there is."""
     found = on(spark, partitions=5, **KEYWORDS)
-    engine = SparkEngine(found.rows, shard=50, direct=1, fan_in=fan_in)
+    engine = SparkEngine(found.rows, sizes=Sizes(50, 20, 1), direct=1, fan_in=fan_in)
     contribution = EXAMPLES["GramAndGradient"][0]
     assert same(engine.total(contribution), one_thread(local).total(contribution))
 
@@ -113,7 +114,7 @@ def test_shards_added_up_in_a_tree_give_the_same(spark, local, fan_in):
 def test_large_sums_come_one_shard_after_the_other(ratings, local, monkeypatch):
     monkeypatch.setattr("tacit.engines.spark.AT_ONCE", 1)
     contribution = EXAMPLES["ItemGradient"][0]
-    total = SparkEngine(ratings.rows, shard=100).total(contribution)
+    total = SparkEngine(ratings.rows, sizes=Sizes(100, 30)).total(contribution)
     assert same(total, one_thread(local).total(contribution))
 
 

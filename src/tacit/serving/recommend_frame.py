@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +74,29 @@ def recommend_frame(
 
     apart = rows.repartition("user").sortWithinPartitions("user")
     return apart.mapInArrow(lambda batches: _answered(batches, answer), schema)
+
+
+def save_lists(lists: Any, folder: str) -> int:
+    """Write what `recommend_frame` gives into a new folder of Parquet files, on the cluster.
+
+    Returns:
+        How many users have a list.
+
+    Raises:
+        ValueError: the folder is there already, or a history is not as described.
+        HistoryError: something else went wrong; its words hold nothing private.
+    """
+    try:
+        lists.write.parquet(folder)
+        return int(lists.sparkSession.read.parquet(folder).where("rank = 1").count())
+    except Exception as error:  # noqa: BLE001 (Spark's words may quote a history)
+        kind, words = type(error).__name__, str(error)
+    if "PATH_ALREADY_EXISTS" in words:
+        raise ValueError(f"output {folder!r} is there already; choose a new folder")
+    ours = re.search(rf"\b{HistoryError.__name__}: (.+)", words)
+    if ours is None:
+        raise HistoryError(f"the lists could not be made ({kind}); look into it with Spark itself")
+    raise ValueError(ours[1])
 
 
 def _answered(
