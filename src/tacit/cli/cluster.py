@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tacit.data.spark_session import parquet, session
+from tacit.data.spark_files import parquet
+from tacit.data.spark_session import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

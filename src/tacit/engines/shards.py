@@ -118,9 +118,7 @@ def added_up(
         yield from shards[0].pieces(sums)
 
 
-def _kept(
-    contribution: Contribution, blocks: Iterable[UserBlock], most: int
-) -> Iterator[Unadded]:
+def _kept(contribution: Contribution, blocks: Iterable[UserBlock], most: int) -> Iterator[Unadded]:
     """Shares of as many blocks at a time as may be held; their users work them out once."""
     kept: Unadded | None = None
     for block in blocks:
