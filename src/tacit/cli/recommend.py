@@ -14,9 +14,11 @@ from rich.table import Table
 
 import tacit
 from tacit.cli import interrupts
+from tacit.cli.cluster import Cluster  # noqa: TC001  (options)
 from tacit.cli.progress import busy
 from tacit.cli.verb import AsJson, say, say_json, verb
 from tacit.serving.recommend_file import recommend_file
+from tacit.serving.recommend_frame import recommend_frame, save_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,14 +60,20 @@ def recommend(
         typer.Option(help="One user's ratings: 'id=5,id2=3', or a JSON file.", show_default=False),
     ] = None,
     users: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help="Many users' ratings: a Parquet file, or a folder.", show_default=False),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Parquet file for --users.", show_default=False),
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="For --users: a Parquet file; with Spark a new folder of them.",
+            show_default=False,
+        ),
     ] = None,
     choice: Choice,
+    cluster: Cluster,
 ) -> None:
     """Recommend items for one user (--known), or for many from a file (--users, --output).
 
@@ -81,15 +89,16 @@ def recommend(
         found = loaded.recommend(_history(loaded, known or ""), choice.n, **choice.among(loaded))
         _show(loaded, found, as_json=choice.as_json)
         return
-    done = _many(loaded, users, output, choice)
+    with cluster.opened(users) as opened:
+        done = _many(loaded, opened, output, choice)
     if choice.as_json:
         say_json({"output": str(output), "users": done})
     else:
         say(f"{done:,} users, up to {choice.n} items each: {output}")
 
 
-def _many(model: ItemModel, users: Path, output: Path, choice: Choice) -> int:
-    """Write lists for all users of a file; how many users there are."""
+def _many(model: ItemModel, users: Any, output: str, choice: Choice) -> int:
+    """Write lists for all users of a file, or of a DataFrame; how many users there are."""
     done = 0
 
     def progress(so_far: int) -> None:
@@ -97,7 +106,10 @@ def _many(model: ItemModel, users: Path, output: Path, choice: Choice) -> int:
         done = so_far
         interrupts.stop_if_asked()
 
-    with busy(f"Recommending to the users of {users}"):
+    with busy("Recommending to all users"):
+        if not isinstance(users, str):
+            lists = recommend_frame(model, users, choice.n, **choice.among(model))
+            return save_lists(lists, output)
         recommend_file(model, users, output, choice.n, progress=progress, **choice.among(model))
     return done
 
