@@ -30,6 +30,10 @@ class Choice:
         Literal["refuse", "drop"], typer.Option(help="Rows of items outside the model, in --users.")
     ] = "refuse"
     n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10
+    index: Annotated[
+        Path | None,
+        typer.Option(help="Index from tacit export, with --known.", show_default=False),
+    ] = None
     as_json: AsJson = False
 
 
@@ -59,10 +63,14 @@ def recommend(
         raise ValueError("give either --known, for one user, or --users, for many from a file")
     if (users is None) != (output is None):
         raise ValueError("--users and --output go together")
+    if users is not None and choice.index is not None:
+        raise ValueError("--index goes with --known")
     loaded = tacit.load(model)
     if users is None or output is None:
         history = _history(loaded, known or "")
-        _show(loaded, loaded.recommend(history, choice.n), as_json=choice.as_json)
+        near = None if choice.index is None else tacit.NearestItems.load(choice.index)
+        found = loaded.recommend(history, choice.n, candidates=near)
+        _show(loaded, found, as_json=choice.as_json)
         return
     done = _many(loaded, users, output, choice)
     if choice.as_json:

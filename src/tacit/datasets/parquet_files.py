@@ -46,9 +46,7 @@ def write_parquet(
         for draft, path in zip(drafts, paths, strict=True):
             rows = np.fromfile(draft, _ROW) if draft.exists() else np.empty(0, _ROW)
             rng.shuffle(rows)
-            columns: dict[str, Any] = {
-                name: np.ascontiguousarray(rows[name]) for name in _COLUMNS
-            }
+            columns: dict[str, Any] = {name: np.ascontiguousarray(rows[name]) for name in _COLUMNS}
             pyarrow.parquet.write_table(pa.table(columns), path, compression="snappy")
             draft.unlink(missing_ok=True)
     return paths
