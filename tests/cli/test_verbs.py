@@ -290,6 +290,21 @@ def test_inspect(model):
     assert "joint differential privacy of each user" in shown
 
 
+def test_an_exported_index_recommends_what_the_model_does(model, tmp_path):
+    pytest.importorskip("usearch")
+    facts = answered("export", model, "-o", tmp_path / "index")
+    assert facts["items"] == 50
+    known = ("recommend", model, "--known", "i1=5,i2=1", "-n", 5)
+    near = answered(*known, "--index", tmp_path / "index")["recommendations"]
+    exact = answered(*known)["recommendations"]
+    assert [each["item"] for each in near] == [each["item"] for each in exact]
+    assert "50 items" in run("export", model, "-o", tmp_path / "index").stdout
+    assert "no whole index" in refused(*known, "--index", tmp_path)
+    assert "--index goes with --known" in refused(
+        "recommend", model, "--users", "u.parquet", "-o", tmp_path / "o", "--index", tmp_path
+    )
+
+
 def test_demo_shows_a_table_and_a_picture(tmp_path):
     facts = answered("demo", "--users", 200, "--output", tmp_path / "new" / "demo.svg")
     assert facts["popularity, epsilon 1.recall@20"] > 0

@@ -41,12 +41,18 @@ class Choice:
     unknown_items: Annotated[
         Literal["refuse", "drop"], typer.Option(help="Ratings of items outside the model.")
     ] = "refuse"
+    index: Annotated[
+        Path | None,
+        typer.Option(help="Index from tacit export, with --known.", show_default=False),
+    ] = None
     as_json: AsJson = False
 
     def among(self, model: ItemModel) -> dict[str, Any]:
         """Keywords of `ItemModel.recommend` that say which items there are to choose from."""
         words = None if self.candidates is None else self.candidates.split(",")
-        only = words and _own_ids(model, [word.strip() for word in words if word.strip()])
+        only: Any = words and _own_ids(model, [word.strip() for word in words if word.strip()])
+        if self.index is not None:
+            only = tacit.NearestItems.load(self.index)
         seen = "leave out" if self.seen == "leave-out" else "keep"
         return {"seen": seen, "candidates": only, "unknown_items": self.unknown_items}
 
@@ -84,6 +90,8 @@ def recommend(
         raise ValueError("give either --known, for one user, or --users, for many from a file")
     if (users is None) != (output is None):
         raise ValueError("--users and --output go together")
+    if choice.index is not None and (users is not None or choice.candidates is not None):
+        raise ValueError("--index goes with --known, and without --candidates")
     loaded = tacit.load(model)
     if users is None or output is None:
         found = loaded.recommend(_history(loaded, known or ""), choice.n, **choice.among(loaded))
