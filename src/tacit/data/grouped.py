@@ -151,7 +151,9 @@ class _Parser:
         wrong = np.asarray(pc.list_value_length(parts)) != width
         if wrong.any():
             line = self.line + at[np.argmax(wrong)]
-            raise DataError(f"{str(self.path)!r}: line {line} is no header and has not {width} fields")
+            raise DataError(
+                f"{str(self.path)!r}: line {line} is no header and has not {width} fields"
+            )
         flat = parts.flatten()
         return [
             pa.array(self._integers(flat.take(pa.array(np.arange(n, len(flat), width))), at))

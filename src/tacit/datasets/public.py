@@ -103,7 +103,8 @@ def _there(place: Path, names: tuple[str, ...]) -> Path | None:
 def _absent(name: str, folder: str | Path | None) -> str:
     known = SETS[name]
     where = (
-        f"set {PLACE} to the folder that holds {known.folders[0]}/" if folder is None
+        f"set {PLACE} to the folder that holds {known.folders[0]}/"
+        if folder is None
         else f"{str(folder)!r} holds none"
     )
     return f"no copy of {name!r}: {where}, with {' or '.join(known.ratings)} in it"
@@ -117,5 +118,8 @@ def _movie_titles(path: Path) -> pa.Table:
         if len(each) != 3 or not each[0].isdecimal():
             raise DataError(f"{str(path)!r}: line {number} is not a movie's number, year and title")
     return pa.table(
-        {"item": [int(number) for number, _, _ in fields], "title": [title for _, _, title in fields]}
+        {
+            "item": [int(number) for number, _, _ in fields],
+            "title": [title for _, _, title in fields],
+        }
     )

@@ -58,7 +58,8 @@ def test_parts_of_a_file_go_on_where_the_last_one_ended(write, monkeypatch):
     rng = np.random.default_rng(0)
     wanted = {(u, i): int(rng.integers(101)) for u in range(40) for i in range(1 + u % 7)}
     lines = [
-        f"{u}|{1 + u % 7}\n" + "".join(f"{i}\t{wanted[u, i]}\t1\t00:00:00\n" for i in range(1 + u % 7))
+        f"{u}|{1 + u % 7}\n"
+        + "".join(f"{i}\t{wanted[u, i]}\t1\t00:00:00\n" for i in range(1 + u % 7))
         for u in range(40)
     ]
     path = write("".join(lines))
