@@ -2,7 +2,7 @@
 """Ratings to try things on: made-up ones in known shapes, and public sets from one's own copy."""
 
 from tacit.datasets.experiment import Experiment
-from tacit.datasets.movielens import movielens_like
+from tacit.datasets.movielens import movielens_like, netflix_like, yahoo_like
 from tacit.datasets.papers import dpals_synthetic, dplmc_synthetic, rank_one
 from tacit.datasets.public import find, load
 
@@ -13,5 +13,7 @@ __all__ = [
     "find",
     "load",
     "movielens_like",
+    "netflix_like",
     "rank_one",
+    "yahoo_like",
 ]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratings with the shape of MovieLens 10M: heavy-tailed users and items, low rank, stars."""
+"""Ratings with the shape of MovieLens 10M and others: heavy-tailed users and items, low rank."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,14 +19,30 @@ if TYPE_CHECKING:
 
     from tacit.data.ratings import Ratings
 
-# Shape of MovieLens 10M, relative to the mean of 114.5 ratings a user: least 20, median 72.
-_LEAST = 20 / 114.5
-_LOG_SPREAD = 1.09
-_MOST = 0.7  # of the catalogue: the longest row there
-# Zipf-Mandelbrot: the offset keeps the most rated item near half of the users instead of all.
-_RANK_OFFSET = 30
+_MOST = 0.7  # of the catalogue: the longest row of MovieLens 10M
 # Standard deviations in stars; together about 1.06, as there.
 _MEAN, _USER, _ITEM, _TASTE, _NOISE = 3.5, 0.4, 0.45, 0.45, 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Rows log-normal above a least length, a share of the mean; popularity by Zipf-Mandelbrot.
+
+    rank_offset, power: popularity is (rank + offset)^-power; the offset keeps the most rated item
+        from being everybody's.
+    """
+
+    least: float
+    log_spread: float
+    rank_offset: float
+    power: float = 1.0
+
+
+# MovieLens 10M has a mean of 114.5 ratings a user, at least 20, median 72; the Netflix prize has
+# 209.3, at least 1, median 96. Of Yahoo! Music the mean is known, 262.6, and the least, 20.
+_MOVIELENS = Shape(20 / 114.5, 1.09, 30)
+_NETFLIX = Shape(1 / 209.3, 1.25, 60, power=1.3)
+_YAHOO = Shape(20 / 262.6, 1.25, 30)
 _CHUNK = 8192  # users made at a time, so that memory stays near the size of the result
 
 
@@ -47,13 +64,52 @@ def movielens_like(
     Raises:
         ValueError: if the sizes leave no room for that many ratings.
     """
+    scale = Scale(0.5, 5.0) if half_stars else Scale(1.0, 5.0)
+    step = 0.5 if half_stars else 1.0
     rng = np.random.default_rng(seed)
-    counts = _row_lengths(users, items, ratings, rng)
+    return _filled((users, items, ratings), rank, _MOVIELENS, (scale, step), rng)
+
+
+def netflix_like(share: float = 1.0, rank: int = 16, *, seed: int = 0) -> Ratings:
+    """The shape of the Netflix prize (480,189 x 17,770, 100,480,507 ratings of 1 to 5 stars).
+
+    As `movielens_like`, with its own lengths of rows. `share` is how many of the users, with their
+    rows, there are; the catalogue is whole. The 500 most popular movies have about 44% of the
+    ratings, as there.
+    """
+    rng = np.random.default_rng(seed)
+    users, ratings = round(480_189 * share), round(100_480_507 * share)
+    return _filled((users, 17_770, ratings), rank, _NETFLIX, (Scale(1.0, 5.0), 1.0), rng)
+
+
+def yahoo_like(
+    share: float = 1.0, item_share: float = 1.0, rank: int = 16, *, seed: int = 0
+) -> Ratings:
+    """The size of Yahoo! Music (1,000,990 x 624,961, 262,810,175 ratings from 0 to 5).
+
+    As `netflix_like`. Its scores from 0 to 100 are brought to 0 to 5, in steps of 0.05, as paper
+    004 does. Of its rows only mean and least length are known here; popularity is that of MovieLens.
+    """
+    rng = np.random.default_rng(seed)
+    users, ratings = round(1_000_990 * share), round(262_810_175 * share)
+    items = round(624_961 * item_share)
+    return _filled((users, items, ratings), rank, _YAHOO, (Scale(0.0, 5.0), 0.05), rng)
+
+
+def _filled(
+    sizes: tuple[int, int, int],
+    rank: int,
+    shape: Shape,
+    values_on: tuple[Scale, float],
+    rng: np.random.Generator,
+) -> Ratings:
+    """So many users, items and ratings, the latter on a grid of a scale."""
+    (users, items, ratings), (scale, step) = sizes, values_on
+    counts = _row_lengths(sizes, shape, rng)
     indptr = index_pointers(counts)
-    popularity = np.reciprocal(_RANK_OFFSET + 1.0 + rng.permutation(items), dtype=np.float64)
+    popularity = (shape.rank_offset + 1.0 + rng.permutation(items)) ** -shape.power
     offsets = rng.normal(0, _ITEM, items).astype(np.float32)
     taste = rng.standard_normal((items, rank), np.float32)
-    scale = Scale(0.5, 5.0) if half_stars else Scale(1.0, 5.0)
     which = np.empty(ratings, np.int32)
     values = np.empty(ratings, np.float32)
     for start in range(0, users, _CHUNK):
@@ -63,26 +119,26 @@ def movielens_like(
         exact = _tastes(rows, which[here], taste, rng) + offsets[which[here]]
         exact += rng.normal(_MEAN, _USER, len(row_lengths)).astype(np.float32)[rows]
         exact += _NOISE * rng.standard_normal(len(exact), np.float32)
-        step = 0.5 if half_stars else 1.0
-        values[here] = np.clip(np.rint(exact / step) * step, scale.low, scale.high)
+        values[here] = np.clip(np.rint(exact / step) * step, scale.low, scale.high) + 0.0
     return assemble(UserBlock(indptr, which, values, items), scale)
 
 
 def _row_lengths(
-    users: int, items: int, ratings: int, rng: np.random.Generator
+    sizes: tuple[int, int, int], shape: Shape, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Log-normal lengths above the least one, summing to `ratings` exactly."""
+    users, items, ratings = sizes
     if min(users, items, ratings) < 1:
         raise ValueError("users, items and ratings must be at least 1")
     mean = ratings / users
-    least = min(max(1, round(_LEAST * mean)), items)
+    least = min(max(1, round(shape.least * mean)), items)
     most = min(max(least, round(_MOST * items)), items)
     if not users * least <= ratings <= users * most:
         raise ValueError(
             f"{ratings} ratings do not fit {users} users with {least} to {most} of {items} items "
             "each: ask for at least one rating a user and at most 70% of all pairs"
         )
-    extra = rng.lognormal(0.0, _LOG_SPREAD, users)
+    extra = rng.lognormal(0.0, shape.log_spread, users)
     extra *= (ratings - least * users) / extra.sum()
     lengths: NDArray[np.int64] = np.minimum(least + np.rint(extra).astype(np.int64), most)
     while missing := ratings - int(lengths.sum()):
