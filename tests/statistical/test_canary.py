@@ -15,6 +15,7 @@ from tacit.data.block import UserBlock
 from tacit.mechanisms import curator
 from tacit.mechanisms.gaussian import add_noise
 from tacit.solvers import ALS, SOLVERS
+from tacit.solvers.implicit import Implicit
 from tacit.solvers.per_item import PerItem
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ AT_THE_BOUND = {
 # Solvers under other settings, whose releases are others.
 MORE = {
     "als, gram per item": ALS(**AT_THE_BOUND["als"], gram="per-item"),
+    "als, implicit": ALS(rank=3, steps=4, factor_bound=0.2, feedback="implicit"),
+    "als, counted": ALS(rank=3, steps=4, factor_bound=0.2, feedback=Implicit(count_weight=0.4)),
     "als as published": ALS(
         rank=2,
         steps=2,

@@ -13,6 +13,9 @@ from tacit.solvers.factor_shrinkage import shrunk_factors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# The step t, from 0, weighs about t^2: early steps look along factors that are still rough.
+_LATER = 3
+
 # Second moments of users' factors are near 1; noise must not take one to zero.
 _LEAST_MOMENT = 1e-3
 
@@ -63,8 +66,10 @@ class AveragedFactors:
         turned: NDArray[np.float64] = self.V @ Q / np.sqrt(values)
         return turned
 
-    def after(self, P: NDArray[np.float64], noise: float, b: float) -> AveragedFactors:
-        """With one more release, the mean over users of s x for each item, averaged in by b.
+    def after(self, P: NDArray[np.float64], noise: float, b: float | None) -> AveragedFactors:
+        """With one more release, the mean over users of s x for each item.
+
+        It is averaged in by b; by default so that later steps weigh more, and none is forgotten.
 
         The new basis makes the users' second moment I, so that all factors bear equal noise.
         """
@@ -72,6 +77,7 @@ class AveragedFactors:
         moments, Q = np.linalg.eigh((C + C.T) / 2)
         moments = np.maximum(moments, max(0.05 * float(np.median(moments)), _LEAST_MOMENT))
         found, variance = P @ Q / moments, (noise / moments) ** 2
+        b = _LATER / (_LATER + self.steps) if b is None else b
         if self.steps:
             found = (1 - b) * self.average @ Q + b * found
             variance = (1 - b) ** 2 * (Q.T**2 @ self.variance) + b**2 * variance

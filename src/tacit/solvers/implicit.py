@@ -46,6 +46,9 @@ class Implicit:
     The rating of what she has seen says nothing more, unless count_weight is above 0. Ratings of 0
     and less count as not seen.
 
+    Of the fields of `ALS` these have a meaning here: rank, steps, averaging (without it every step
+    counts, the later the more), factor_bound, seed.
+
     A lighter weight of what was not seen is part of the papers' loss: `ALS(gram=PerItem(ridge=...,
     centring="none", unobserved=...))`.
 
@@ -105,7 +108,7 @@ class Implicit:
             power = float(np.clip(math.log2(min(strength, 1e9) / 46) / 10, 0, 0.4))
         return Recipe(
             rank=rank,
-            averaging=als.averaging or (0.3 if private else 1.0),
+            averaging=als.averaging if private else als.averaging or 1.0,
             bound=(als.factor_bound if private else LONGEST) * math.sqrt(rank),
             weight_power=power,
         )
@@ -116,7 +119,7 @@ class Recipe:
     """What `Implicit.recipe` works out."""
 
     rank: int
-    averaging: float
+    averaging: float | None
     bound: float
     weight_power: float
 
