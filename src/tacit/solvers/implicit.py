@@ -97,11 +97,14 @@ class Implicit:
         return users.facing(V.balanced)
 
     def recipe(self, als: ALS, public: Public) -> Recipe:
-        """n mu / sqrt(m) tells how many factors stand above the noise, n how many above chance."""
-        strength = public.n_users * public.mu / math.sqrt(public.n_items)
-        among_users = 1.25 * math.sqrt(public.n_users)
-        found = min(0.4 * strength**0.75, among_users, MOST_FACTORS)
-        rank = max(min(round(found) if als.rank is None else als.rank, public.n_items), 1)
+        """n mu / sqrt(m) tells how many factors stand above the noise, n how many above chance.
+
+        m factors would be no model at all: every row would be its own prediction.
+        """
+        n, m = public.n_users, public.n_items
+        strength = n * public.mu / math.sqrt(m)
+        found = round(min(0.4 * strength**0.75, 1.25 * math.sqrt(n), m / 4, MOST_FACTORS))
+        rank = max(min(found if als.rank is None else als.rank, m), 1)
         private = math.isfinite(public.mu)
         power = self.weight_power
         if power is None:
