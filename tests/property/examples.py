@@ -26,6 +26,7 @@ from tacit.contributions import (
     RightHandSides,
     Rows,
     Seen,
+    SeenProducts,
     SharedGram,
     SharedLeastSquares,
     UserFactors,
@@ -33,7 +34,7 @@ from tacit.contributions import (
 )
 from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
-from tacit.user_steps import FrankWolfeReplay, GradientReplay
+from tacit.user_steps import FrankWolfeReplay, GradientReplay, SeenProjection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,12 +134,15 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
         "GramAndGradient": [
             GramAndGradient(plain, explicit, 1.5),
             GramAndGradient(adaptive, frequency, 1.0),
+            GramAndGradient(plain, explicit, 1.5, chance_bound=2.0),
+            GramAndGradient(among, frequency, 1.0, chance_bound=0.3),
             GramAndGradient(plain, descending(3, 0.8, by_user), 1.5),
         ],
         "ItemGramsAndGradient": [
             ItemGramsAndGradient(plain, explicit, 1.5),
             ItemGramsAndGradient(rarest, single, 2.0),
             ItemGramsAndGradient(among, frequency, 1.0),
+            ItemGramsAndGradient(rarest, explicit, 1.0, chance_bound=0.5),
         ],
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),
@@ -157,6 +161,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
             Covariance(few, Residuals(overshooting(few)[1]), 6.0),
             Covariance(few, Seen(adaptive_for(adaptive, few)), 1.0),
         ],
+        "SeenProducts": [SeenProducts(fold, bound) for fold, bound in projecting(n_items)],
         "DescendedRows": [DescendedRows(each) for each in descended(few)],
         "UserMetric": [
             UserMetric(explicit.fold, 4.0),
@@ -180,6 +185,25 @@ def overshooting(n_items: int) -> tuple[FoldIn, FoldIn]:
     before = FoldIn(np.zeros((n_items, 0), np.float32), step=FrankWolfeReplay(3.0, 0.9))
     after = FrankWolfeReplay(3.0, 0.9, pulls=(0.0, 1e5, 1e5))
     return before, FoldIn(V.astype(np.float32), step=after)
+
+
+def projecting(n_items: int) -> list[tuple[FoldIn, float]]:
+    """Users who project what they have seen, onto factors much longer than the bounds of theirs."""
+    rng = np.random.default_rng(6)
+    V = rng.normal(0, 9, (n_items, 3))
+    V[:, 0] = np.abs(V[:, 0]) + 9
+    weights = rng.uniform(0.2, 3.0, n_items)
+    return [
+        (FoldIn(np.column_stack([V, weights]).astype(np.float32), step=SeenProjection()), 2.0),
+        (
+            FoldIn(
+                np.column_stack([V[:, :1], weights]).astype(np.float32),
+                Centring(0.001),
+                step=SeenProjection(0.5, 4.0),
+            ),
+            0.3,
+        ),
+    ]
 
 
 def direction_of(fold: FoldIn) -> np.ndarray:
@@ -257,7 +281,7 @@ def adversaries(contribution: Contribution) -> dict[str, User]:
     if (v := getattr(contribution, "direction", None)) is not None:
         users["along the direction"] = User(everything, 50.0 * v)
         users["against the direction"] = User(everything, -1.0 * v)
-    for bound in ("clip", "bound", "row_bound"):
+    for bound in ("clip", "bound", "row_bound", "chance_bound"):
         for owner in (contribution, getattr(contribution, "rows", None)):
             if (size := getattr(owner, bound, None)) is not None:
                 users[f"exactly at {bound}"] = User(everything[:1], np.array([size]))

@@ -14,6 +14,7 @@ from tacit.contributions import GramAndGradient, Rows, UserFactors
 from tacit.contributions.base import triangle
 from tacit.folding import Centring, FoldIn
 from tacit.solvers.chance import Chance
+from tacit.solvers.implicit import Implicit, implicit_of
 from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.per_item import PerItem
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MOST_FACTORS = 32
 OFFSET_STEPS = 5
 COUNTS_OF_OFFSETS = 0.15
-MOST_CHANCE = 2.0  # a user's chance counts as at most this, as a share of (width / 4)^2
+MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width / 4)^2
 MOST_GRAM_BYTES = 1 << 28
 LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
 
@@ -61,10 +62,14 @@ class ALS:
     factor_bound: user factors longer than this times sqrt(rank) are cut to it.
     row_bound: a user's root mean square residual counts as at most this share of the width.
     offset_share, gram_share, chance_share: of mu^2, for offsets with counts, for C and for chance;
-        the sums get the rest. With a chance_share of 0 the first guess of chance stays.
+        the sums get the rest. With an offset_share of 0 ratings count from the middle of the scale,
+        no factor is a level, and the counts get as much as C. With a chance_share of 0 the first
+        guess of chance stays.
     seed: of the random factors it starts from; noise has no seed.
     gram: "shared", or "per-item" for a Gram matrix of each item: the same as `PerItem()`, whose
         options are those of the paper. None is "per-item" where there is no noise and room for it.
+    feedback: "explicit" ratings, or "implicit": what users did, whatever the rating. None follows
+        what the reader was told. `Implicit` has options; see it for what is done then.
     """
 
     rank: int | None = None
@@ -79,6 +84,7 @@ class ALS:
     chance_share: float = 0.005
     seed: int = 0
     gram: Literal["shared", "per-item"] | PerItem | None = None
+    feedback: Literal["explicit", "implicit"] | Implicit | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 0), ("steps", 1), ("seed", 0)):
@@ -87,17 +93,20 @@ class ALS:
         for name in ("chance", "explained", "factor_bound", "row_bound"):
             if not 0 < (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"{name} must be a positive number, got {value}")
-        if not 0 <= self.chance_share < 1:
-            raise ValueError(
-                f"chance_share must be at least 0 and below 1, got {self.chance_share}"
-            )
-        for name in ("averaging", "offset_share", "gram_share"):
-            if (value := getattr(self, name)) is not None and not 0 < value <= 1:
-                raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
-        if not (self.offset_share or 0) + self.gram_share + self.chance_share < 1:
-            raise ValueError("offset_share + gram_share + chance_share must be below 1")
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item", None}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
+        self._check_shares()
+
+    def _check_shares(self) -> None:
+        for name in ("averaging", "gram_share"):
+            if (value := getattr(self, name)) is not None and not 0 < value <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
+        for name in ("offset_share", "chance_share"):
+            if not 0 <= (value := getattr(self, name) or 0) < math.inf:
+                raise ValueError(f"{name} must be at least 0, got {value}")
+        first = max(self.offset_share or 0, self.gram_share)
+        if not first + self.gram_share + self.chance_share < 1:
+            raise ValueError("offset_share + gram_share + chance_share must be below 1")
 
     def _per_item(self, public: Public) -> PerItem | None:
         """The options of a Gram matrix for each item, or None where all items share one."""
@@ -110,6 +119,8 @@ class ALS:
         return PerItem() if own else None
 
     def plan(self, public: Public) -> Plan:
+        if implicit := implicit_of(self, public):
+            return implicit.plan(self, public)
         if per_item := self._per_item(public):
             return per_item.plan(self, public)
         h = self.recipe(public)
@@ -127,9 +138,11 @@ class ALS:
         )
 
     def fit(self, curator: Curator) -> FoldIn:
-        if per_item := self._per_item(curator.public):
-            return per_item.fit(self, curator)
         public, plan = curator.public, curator.plan
+        if implicit := implicit_of(self, public):
+            return implicit.fit(self, curator)
+        if per_item := self._per_item(public):
+            return per_item.fit(self, curator)
         h = self.recipe(public)
         offsets = h.offset_steps.ask(curator)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
@@ -146,8 +159,7 @@ class ALS:
             h = h.told(answer, plan, C, n)
             ridge = h.ridge(n, plan["factors.gradient"].std)
             b = h.averaging if t else 1.0
-            V = (1 - b) * V + b * expected_step(n, C, answer["gradient"], V, ridge)
-            V[:, 0] = h.level
+            V = h.levelled((1 - b) * V + b * expected_step(n, C, answer["gradient"], V, ridge))
         return h.fold(V, centring)
 
     def shares(self, h: Recipe) -> dict[str, float]:
@@ -168,8 +180,11 @@ class ALS:
         strength = public.n_users * public.mu / math.sqrt(public.n_items)
         rank = round(min(MOST_FACTORS, 0.65 * math.sqrt(strength))) if strength >= 40 else 0
         rank = min(rank if self.rank is None else self.rank, public.n_items)
-        share = self.offset_share or float(np.clip(14 / strength, 0.15, 0.9))
-        share = share if rank else 1.0
+        share, offsets = self.offset_share, self.offset_share != 0
+        if share is None:
+            share = float(np.clip(14 / strength, 0.15, 0.9))
+        share = (share or self.gram_share) if rank else 1.0
+        counts = COUNTS_OF_OFFSETS if offsets else 1.0
         unit = public.width / 4
         return Recipe(
             rank=rank,
@@ -177,11 +192,11 @@ class ALS:
             chance=Chance.of(self.chance * unit**2),
             factor_variance=self.explained * unit**2 / max(rank, 1),
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
-            level=LEVEL * unit,
+            level=LEVEL * unit if offsets else None,
             row_bound=self.row_bound * public.width,
             offset_steps=OffsetSteps(
-                count_share=share * COUNTS_OF_OFFSETS,
-                sum_share=share * (1 - COUNTS_OF_OFFSETS),
+                count_share=share * counts,
+                sum_share=share * (1 - counts),
                 steps=OFFSET_STEPS,
                 row_bound=unit,
                 mean_ridge=1.0,
@@ -201,7 +216,7 @@ class Recipe:
     chance: Chance
     factor_variance: float
     factor_bound: float
-    level: float
+    level: float | None
     row_bound: float
     offset_steps: OffsetSteps
     chance_bound: float | None
@@ -252,6 +267,10 @@ class Recipe:
         """Random item factors of about the expected size."""
         rng = np.random.default_rng(seed)
         size = math.sqrt(self.factor_variance)
-        V = rng.standard_normal((public.n_items, self.rank)) * size
-        V[:, :1] = self.level
+        return self.levelled(rng.standard_normal((public.n_items, self.rank)) * size)
+
+    def levelled(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """V with its first column the same for all items, if that is a user's level."""
+        if self.level is not None:
+            V[:, :1] = self.level
         return V
