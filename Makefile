@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale nightly-scale wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-accuracy bench-peers bench-scale nightly-scale wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -64,6 +64,12 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	$(BIN)/python bench/kernels/sums.py --repeats 5 > bench/results/sums.txt
 	$(BIN)/python bench/read.py --repeats 2 > bench/results/read.txt
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
+	$(BIN)/python bench/report.py
+
+bench-accuracy: $(VENV)/.tools ## how well models predict on real ratings (TACIT_DATA), at each budget and beside the published algorithm
+	$(BIN)/python bench/accuracy.py > bench/results/accuracy.txt
+	$(BIN)/python bench/recipe.py > bench/results/recipe.txt
+	$(BIN)/python bench/papers/dpals.py > bench/results/dpals.txt
 	$(BIN)/python bench/report.py
 
 .venv-peers/.installed: bench/peers.txt

@@ -30,6 +30,8 @@ MOST_FACTORS = 32
 OFFSET_STEPS = 5
 COUNTS_OF_OFFSETS = 0.15
 MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width / 4)^2
+MOST_EXPLAINED = 0.2  # by all factors together, as a share of (width / 4)^2
+MOST_OF_A_FACTOR = 0.015
 MOST_GRAM_BYTES = 1 << 28
 LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
 
@@ -76,7 +78,7 @@ class ALS:
     steps: int = 16
     averaging: float | None = None
     chance: float = 0.7
-    explained: float = 0.2
+    explained: float | None = None
     factor_bound: float = 0.8
     row_bound: float = 0.18
     offset_share: float | None = None
@@ -91,7 +93,7 @@ class ALS:
             if (value := getattr(self, name)) is not None and not least <= value < math.inf:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
         for name in ("chance", "explained", "factor_bound", "row_bound"):
-            if not 0 < (value := getattr(self, name)) < math.inf:
+            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} must be a positive number, got {value}")
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item", None}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
@@ -186,11 +188,12 @@ class ALS:
         share = (share or self.gram_share) if rank else 1.0
         counts = COUNTS_OF_OFFSETS if offsets else 1.0
         unit = public.width / 4
+        explained = self.explained or min(MOST_EXPLAINED, MOST_OF_A_FACTOR * max(rank, 1))
         return Recipe(
             rank=rank,
             averaging=self.averaging or (1.0 if math.isinf(public.mu) else 0.3),
             chance=Chance.of(self.chance * unit**2),
-            factor_variance=self.explained * unit**2 / max(rank, 1),
+            factor_variance=explained * unit**2 / max(rank, 1),
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
             level=LEVEL * unit if offsets else None,
             row_bound=self.row_bound * public.width,
