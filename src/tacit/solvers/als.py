@@ -33,7 +33,7 @@ MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width /
 MOST_EXPLAINED = 0.2  # by all factors together, as a share of (width / 4)^2
 MOST_OF_A_FACTOR = 0.015
 MOST_GRAM_BYTES = 1 << 28
-LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
+LEVEL = 0.8  # deviation of users' levels, as a share of a quarter of the width; too much costs little
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class ALS:
         rank = min(rank if self.rank is None else self.rank, public.n_items)
         share, offsets = self.offset_share, self.offset_share != 0
         if share is None:
-            share = float(np.clip(14 / strength, 0.15, 0.9))
+            share = float(np.clip(20 / strength, 0.15, 0.9))
         share = (share or self.gram_share) if rank else 1.0
         counts = COUNTS_OF_OFFSETS if offsets else 1.0
         unit = public.width / 4
