@@ -143,7 +143,45 @@ def test_the_library_prints_and_logs_nothing():
     assert loud == []
 
 
+# Records with arrays of public or released numbers, which may be shown.
+SHOWN_ARRAYS = {
+    "datasets/experiment.py:Experiment": "made up",
+    "serving/nearest.py:_Rows": "of items",
+    "serving/rank.py:Folded": "a user's own, handed to herself",
+    "solvers/cleansing.py:Cleansed": "released",
+    "solvers/directions.py:Direction": "released",
+    "solvers/offsets.py:Offsets": "released",
+    "solvers/preparation.py:Prepared": "released",
+}
+
+
+def shows_arrays(record: ast.ClassDef) -> bool:
+    """Whether the repr that Python makes for a record would print an array."""
+    made_by = " ".join(map(ast.unparse, (*record.decorator_list, *record.bases)))
+    own = any(isinstance(each, ast.FunctionDef) and each.name == "__repr__" for each in record.body)
+    if own or "repr=False" in made_by or not re.search("dataclass|NamedTuple", made_by):
+        return False
+    return any(
+        re.search("NDArray|sparse|Table|Sums", ast.unparse(each.annotation))
+        and not (each.value and "repr=False" in ast.unparse(each.value))
+        for each in record.body
+        if isinstance(each, ast.AnnAssign)
+    )
+
+
+def test_no_record_prints_rows_of_users():
+    """A repr ends up in logs and in error reports."""
+    found = {
+        f"{name.removeprefix('src/tacit/')}:{node.name}"
+        for name in python("src/tacit")
+        for node in ast.walk(ast.parse(text(name)))
+        if isinstance(node, ast.ClassDef) and shows_arrays(node)
+    }
+    assert found == set(SHOWN_ARRAYS)
+
+
 ORDINARY_RANDOMNESS = {
+    "src/tacit/audit/made_up.py": "made-up users",
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
     "src/tacit/descent/state.py": "the first factors, which see no data",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
