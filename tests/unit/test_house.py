@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tacit.contributions import REGISTRY
+from tacit.solvers import SOLVERS, UNPROTECTED
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = {"__pycache__", "build", "dist"}
@@ -251,6 +252,22 @@ def test_what_a_page_names_is_there(page):
     assert folders == set()
     links = [link for link in LINK.findall(text(page)) if ":" not in link]
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_the_tree_of_the_architecture_is_the_tree():
+    """Every package, every algorithm and every folder of tests has its place on that page."""
+    page = text("docs/architecture.md")
+    tree = page.split("## The tree shows the flow", 1)[1].split("\n## ", 1)[0]
+    package = ROOT / "src" / "tacit"
+    folders = {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
+    assert folders == set(re.findall(r"^ {6}(\w+)/", tree, re.MULTILINE))
+    alone = {path.name for path in package.glob("*.py")} - {"__init__.py"}
+    assert alone == set(re.findall(r"^ {6}(\w+\.py)", tree, re.MULTILINE))
+    kinds = {kind.__module__.rpartition(".")[2] for kind in (SOLVERS | UNPROTECTED).values()}
+    mechanisms = {path.stem for path in (package / "mechanisms").glob("[a-z]*.py")}
+    tests = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()} - MADE
+    for named in (kinds, mechanisms, tests):
+        assert {name for name in named if not re.search(rf"\b{name}\b", tree)} == set()
 
 
 def test_every_test_that_a_proof_names_is_there():
