@@ -179,6 +179,20 @@ def test_a_model_that_cannot_be_saved_is_spent_all_the_same(folder, tmp_path, mo
     assert answer.stderr.count("\n") == 1
 
 
+def test_what_is_spent_is_told_to_who_stops_the_program_at_its_last_line(
+    folder, tmp_path, monkeypatch
+):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.cli.fit.say", stop)
+    words = ("fit", folder / "train.parquet", "-e", 1, "-a", "popularity")
+    answer = run(*words, "-o", tmp_path / "m")
+    assert answer.exit_code == 130
+    assert answer.stderr == "tacit: interrupted; all 1 planned releases are spent\n"
+    assert tacit.load(tmp_path / "m").statement.releases[0].times == 1
+
+
 def test_settings_are_those_of_the_solver(folder, tmp_path):
     listed = answered("algorithms")
     assert listed["item-offsets"]["steps"] == 5
