@@ -47,25 +47,48 @@ def movielens_like(
     Raises:
         ValueError: if the sizes leave no room for that many ratings.
     """
+    which = np.empty(max(ratings, 0), np.int32)
+    values = np.empty(max(ratings, 0), np.float32)
+    lengths, done = [], 0
+    for block in movielens_blocks(users, items, ratings, rank, seed=seed, half_stars=half_stars):
+        here = slice(done, done + len(block.items))
+        which[here], values[here] = block.items, block.values
+        lengths.append(np.diff(block.indptr))
+        done = here.stop
+    indptr = index_pointers(np.concatenate(lengths))
+    return assemble(UserBlock(indptr, which, values, items), stars(half_stars=half_stars))
+
+
+def stars(*, half_stars: bool) -> Scale:
+    """The scale of the ratings."""
+    return Scale(0.5 if half_stars else 1.0, 5.0)
+
+
+def movielens_blocks(
+    users: int,
+    items: int,
+    ratings: int,
+    rank: int = 16,
+    *,
+    seed: int = 0,
+    half_stars: bool = True,
+) -> Iterator[UserBlock]:
+    """The users of `movielens_like` some thousands at a time, in memory that does not grow."""
     rng = np.random.default_rng(seed)
     counts = _row_lengths(users, items, ratings, rng)
-    indptr = index_pointers(counts)
     popularity = np.reciprocal(_RANK_OFFSET + 1.0 + rng.permutation(items), dtype=np.float64)
     offsets = rng.normal(0, _ITEM, items).astype(np.float32)
     taste = rng.standard_normal((items, rank), np.float32)
-    scale = Scale(0.5, 5.0) if half_stars else Scale(1.0, 5.0)
-    which = np.empty(ratings, np.int32)
-    values = np.empty(ratings, np.float32)
+    scale, step = stars(half_stars=half_stars), np.float32(0.5 if half_stars else 1.0)
     for start in range(0, users, _CHUNK):
         row_lengths = counts[start : start + _CHUNK]
-        here = slice(indptr[start], indptr[start + len(row_lengths)])
-        rows, which[here] = _distinct_items(row_lengths, popularity, rng)
-        exact = _tastes(rows, which[here], taste, rng) + offsets[which[here]]
+        rows, which = _distinct_items(row_lengths, popularity, rng)
+        exact = _tastes(rows, which, taste, rng) + offsets[which]
         exact += rng.normal(_MEAN, _USER, len(row_lengths)).astype(np.float32)[rows]
         exact += _NOISE * rng.standard_normal(len(exact), np.float32)
-        step = 0.5 if half_stars else 1.0
-        values[here] = np.clip(np.rint(exact / step) * step, scale.low, scale.high)
-    return assemble(UserBlock(indptr, which, values, items), scale)
+        values = np.clip(np.rint(exact / step) * step, scale.low, scale.high)
+        indptr = index_pointers(row_lengths)
+        yield UserBlock(indptr, which, values.astype(np.float32), items, first=start)
 
 
 def _row_lengths(
@@ -132,7 +155,9 @@ def _by_redrawing(
     while len(open_rows):
         again = np.repeat(open_rows, (counts - have)[open_rows])
         drawn = again * items + np.searchsorted(cumulative, rng.random(len(again)), side="right")
-        keys = np.unique(np.concatenate([keys, drawn]))
+        keys = np.concatenate([keys, drawn])
+        keys.sort()  # np.unique goes by a hash table, which takes ten times as long
+        keys = keys[np.diff(keys, prepend=-1) > 0]
         rows = keys // items
         have = np.bincount(rows, minlength=len(counts))
         finished = (have == counts)[rows]

@@ -24,12 +24,13 @@ class HistoryError(RuntimeError):
     """A history on an executor could not be answered; its words hold nothing private."""
 
 
-def recommend_frame(
+def recommend_frame(  # noqa: PLR0913 (keywords of a public front door)
     model: ItemModel,
     histories: Any,
     n: int = 10,
     *,
     seen: Seen = "leave out",
+    candidates: Iterable[Any] | None = None,
     unknown_items: UnknownItems = "refuse",
     columns: Mapping[str, str] | None = None,
 ) -> Any:
@@ -41,6 +42,7 @@ def recommend_frame(
             counts 1, where feedback is implicit.
         n: how many items for each user.
         seen: whether items that a user rated are left out.
+        candidates: the only items to choose from; all items if none are given.
         unknown_items: refuse rated items outside the catalogue, or drop these ratings.
         columns: names of the columns, as {"user": ..., "item": ..., "rating": ...}, where they are
             not the usual ones.
@@ -58,7 +60,9 @@ def recommend_frame(
     chosen = pick(histories.columns, columns)
     if "user" not in chosen:
         raise ValueError("no user column: call it user, or name it: columns={'user': ...}")
-    model.recommend({}, n, seen=seen, unknown_items=unknown_items)  # refuses what is out of range
+    asked: dict[str, Any] = {"seen": seen, "unknown_items": unknown_items}
+    asked["candidates"] = None if candidates is None else list(candidates)
+    model.recommend({}, n, **asked)  # refuses what is out of range
     quoted = {role: "`" + name.replace("`", "``") + "`" for role, name in chosen.items()}
     rows = histories.select(*(F.col(name).alias(role) for role, name in quoted.items()))
     kind = rows.schema["user"].dataType.simpleString()
@@ -68,7 +72,7 @@ def recommend_frame(
     sent = rows.sparkSession.sparkContext.broadcast(model)
 
     def answer(table: pa.Table) -> pa.Table:
-        found: Any = sent.value.recommend(table, n, seen=seen, unknown_items=unknown_items)
+        found: Any = sent.value.recommend(table, n, **asked)
         answered: pa.Table = found.to_arrow()
         return answered
 
