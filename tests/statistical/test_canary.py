@@ -18,6 +18,7 @@ from tacit.mechanisms import curator
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.gaussian import add_noise
 from tacit.solvers import ALS, SGD, SOLVERS, SVD, FrankWolfe, Gradient, Langevin
+from tacit.solvers.implicit import Implicit
 from tacit.solvers.per_item import PerItem
 
 pytestmark = pytest.mark.statistical
@@ -38,6 +39,8 @@ AS_PUBLISHED = PerItem(
 # Every algorithm, and those whose settings make other releases of it.
 ATTACKED = {name: kind(**AT_THE_BOUND.get(name, {})) for name, kind in SOLVERS.items()} | {
     "als, gram per item": ALS(**AT_THE_BOUND["als"], gram="per-item"),
+    "als, implicit": ALS(rank=3, steps=4, factor_bound=0.2, feedback="implicit"),
+    "als, counted": ALS(rank=3, steps=4, factor_bound=0.2, feedback=Implicit(count_weight=0.4)),
     "als as published": ALS(rank=2, steps=2, gram=AS_PUBLISHED),
     "frank-wolfe, oja": FrankWolfe(
         steps=3, offset_share=0.0, direction="oja", oja_steps=8, nuclear_norm=0.1

@@ -63,7 +63,10 @@ def recommend(
     model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
     known: Annotated[
         str | None,
-        typer.Option(help="One user's ratings: 'id=5,id2=3', or a JSON file.", show_default=False),
+        typer.Option(
+            help="One user's ratings: 'id=5,id2=3', or a JSON file; items alone where implicit.",
+            show_default=False,
+        ),
     ] = None,
     users: Annotated[
         str | None,
@@ -141,7 +144,8 @@ def _show(model: ItemModel, found: Any, *, as_json: bool) -> None:
 
 def _history(model: ItemModel, text: str) -> dict[Any, float]:
     """The ratings by the model's own ids: 7 and "7" are the same id."""
-    given = _from_file(Path(text)) if text.endswith(".json") else _pairs(text)
+    alone = model.feedback == "implicit"
+    given = _from_file(Path(text)) if text.endswith(".json") else _pairs(text, alone=alone)
     return dict(zip(_own_ids(model, given), given.values(), strict=True))
 
 
@@ -150,10 +154,13 @@ def _own_ids(model: ItemModel, given: Iterable[Any]) -> list[Any]:
     return [own.get(str(item), item) for item in given]
 
 
-def _pairs(text: str) -> dict[str, float]:
+def _pairs(text: str, *, alone: bool) -> dict[str, float]:
+    """{id: rating}; of items without a rating, a rating of 1 where they may stand alone."""
     ratings = {}
     for number, pair in enumerate(filter(None, text.split(",")), 1):
-        item, _, rating = pair.rpartition("=")
+        item, equals, rating = pair.rpartition("=")
+        if alone and not equals:
+            item, rating = pair, "1"
         if not item:
             raise ValueError(f"--known: pair {number} is not of the form id=rating")
         ratings[item.strip()] = _number(rating, f"--known: pair {number}")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.errors import DataError
@@ -78,7 +78,7 @@ def _read(frame: Any, options: Options, picks: Picks) -> Ratings:
     check_rows(rows, options, picks)
     if "timestamp" in picks:
         rows = timed(rows, picks)
-    scale = settled_scale(rows, options, picks)
+    scale = replace(settled_scale(rows, options, picks), feedback=options.feedback)
     catalogue, numbered = catalogue_of(rows, options)
     encoding = Encoding(len(catalogue), options.duplicates, machine())
     encoded = _grouped(numbered, encoding, _clipped_to(scale, options), _partitions(frame))
