@@ -37,7 +37,7 @@ def asking(users: int, items: int, ratings: int) -> Known:
 
 def line(text: str, seconds: float, cpu: float) -> None:
     peak = peak_memory() / 2**20
-    print(f"| {text} | {seconds:.1f} | {cpu:.1f} | {peak:,.0f} |", flush=True)
+    print(f"| {text} | {seconds:.2f} | {cpu:.2f} | {peak:,.0f} |", flush=True)
     clear_peak()
 
 

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from machine import describe
@@ -151,16 +152,18 @@ def measured(folder: str) -> tuple[dict[float, Run], Run, Run]:
     return streamed, memory, half
 
 
-def main(share: float) -> bool:
+def main(share: float, kept: Path | None) -> bool:
     users, ratings = round(USERS * share), round(RATINGS * share)
     print(describe(2))
     with tempfile.TemporaryDirectory(prefix="tacit-bench-") as folder:
-        made = in_a_process("make", f"{folder}/rows", users, ITEMS, ratings)
-        print(
-            f"ratings    {ratings:,} of {users:,} users and {ITEMS:,} items, made in "
-            f"{made['seconds']:.0f} s, {made['bytes'] / 2**30:.2f} GiB of Parquet\n"
-            f"training   ALS(rank={RANK}, steps={STEPS}) at epsilon 1; one run of each"
-        )
+        print(f"ratings    {ratings:,} of {users:,} users and {ITEMS:,} items, ", end="")
+        if kept is None:
+            made = in_a_process("make", f"{folder}/rows", users, ITEMS, ratings)
+            print(f"made in {made['seconds']:.0f} s, {made['bytes'] / 2**30:.2f} GiB of Parquet")
+        else:
+            Path(folder, "rows").symlink_to(kept.resolve())
+            print("made before")
+        print(f"training   ALS(rank={RANK}, steps={STEPS}) at epsilon 1; one run of each")
         rates, cpu = calibrated(folder, share)
         streamed, memory, half = measured(folder)
     good = judged(streamed, memory)
@@ -193,6 +196,7 @@ def billion(users: int, items: int, ratings: int) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="of the users and ratings")
+    parser.add_argument("--rows", type=Path, help="a folder that an earlier run has made")
     parser.add_argument("--billion", action="store_true")
     parser.add_argument("--ratings", type=int, default=1_000_000_000, help="of --billion")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -202,4 +206,4 @@ if __name__ == "__main__":
         sys.exit()
     if asked.billion:
         sys.exit(not billion(asked.ratings // 200, ITEMS, asked.ratings))
-    sys.exit(not main(asked.share))
+    sys.exit(not main(asked.share, asked.rows))

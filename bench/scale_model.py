@@ -16,6 +16,8 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtri
 
+from scale_run import START
+
 Run = dict[str, Any]
 
 BLOCK = 1 << 18  # ratings
@@ -150,7 +152,7 @@ def fit_rates(runs: list[tuple[Shape, Run]], kind: str = "seconds") -> Rates:
         sum(each["sort by user"] for each in stage) / sum(shape.sorting for shape in shapes),
         rate("counts", "item offsets", passes=1 + shapes[0].offset_steps),
         *found.tolist(),
-        fixed=float(np.mean([each["save"] for each in stage])),
+        fixed=float(np.mean([each[START] + each["save"] for each in stage])),
     )
 
 
