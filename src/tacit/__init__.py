@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tacit.solvers.als import ALS
     from tacit.solvers.frank_wolfe import FrankWolfe
     from tacit.solvers.gradient import Gradient
+    from tacit.solvers.implicit import Implicit
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
     from tacit.solvers.per_item import PerItem
@@ -41,6 +42,7 @@ _HOME = {
     "ALS": "tacit.solvers.als",
     "FrankWolfe": "tacit.solvers.frank_wolfe",
     "Gradient": "tacit.solvers.gradient",
+    "Implicit": "tacit.solvers.implicit",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
@@ -66,6 +68,7 @@ __all__ = [
     "DataError",
     "FrankWolfe",
     "Gradient",
+    "Implicit",
     "ItemModel",
     "ItemOffsets",
     "Langevin",

@@ -17,6 +17,7 @@ VERBS = {
     "export": "Write an index of a model's items, for large catalogues.",
     "evaluate": "Train with several seeds and judge the models on test ratings.",
     "inspect": "Show what a saved model may reveal, also in plain words.",
+    "audit": "Attack an algorithm on made-up ratings.",
     "algorithms": "List the algorithms with their settings.",
     "demo": "Show on made-up ratings what privacy costs.",
 }

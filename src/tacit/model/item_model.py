@@ -21,6 +21,7 @@ from tacit.serving.known import Rules
 from tacit.serving.nearest import NearestItems
 from tacit.serving.rank import Ranker
 from tacit.serving.results import Explanation, Reason, Recommendation, Recommendations
+from tacit.user_steps import SeenProjection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -88,7 +89,7 @@ class ItemModel:
 
     @property
     def feedback(self) -> Literal["explicit", "implicit"]:
-        """Implicit (a rating is 1 where there is one) on the scale 0 to 1."""
+        """Implicit on the scale 0 to 1, or as trained: an item without a rating then counts 1."""
         return "implicit" if self._rules("refuse").implicit else "explicit"
 
     def title(self, item: ItemId) -> str:
@@ -251,7 +252,8 @@ class ItemModel:
         return None if self.titles is None else np.array(self.titles, np.object_)
 
     def _rules(self, unknown_items: UnknownItems) -> Rules:
-        return Rules(self._index, self.scale, unknown_items)
+        events = isinstance(self.folding.step, SeenProjection)
+        return Rules(self._index, self.scale, unknown_items, events)
 
     def _read(self, known: Any, unknown_items: UnknownItems) -> Known:
         return read(known, self._rules(unknown_items))
