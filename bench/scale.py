@@ -61,10 +61,10 @@ def child(work: str, *arguments: Any) -> Run:
 
 def made(folder: str, users: int, items: int, ratings: int) -> Run:
     """Write the ratings; how long it took."""
-    from tacit.datasets import movielens_blocks, write_parquet  # noqa: PLC0415 (in this process)
+    from tacit.datasets import netflix_blocks, write_parquet  # noqa: PLC0415 (in this process)
 
     start = time.perf_counter()
-    blocks = movielens_blocks(users, items, ratings, half_stars=False)
+    blocks = netflix_blocks(users, items, ratings)
     paths = write_parquet(blocks, folder, files=20)
     size = sum(path.stat().st_size for path in paths)
     return {"seconds": time.perf_counter() - start, "bytes": size}
@@ -171,7 +171,7 @@ def main(share: float, kept: Path | None) -> bool:
     runs = [(shape_of(each, RANK, STEPS), each) for each in streamed.values()]
     good &= check(rates, [*runs, (shape_of(half, RANK // 2, STEPS), half)])
     print(f"\nof a core  {describe_rates(cpu)}")
-    forecast(Shape(5_000_000, 1_000_000, 10**9, 64, 16), cpu, executors=1, cores=16)
+    forecast(Shape(5_000_000, ITEMS, 10**9, RANK, STEPS), cpu, executors=1, cores=2)
     forecast(Shape(10**9, 10**7, 10**11, 64, 16), cpu, executors=32, cores=16)
     return good
 

@@ -24,6 +24,7 @@ BLOCK = 1 << 18  # ratings
 AHEAD = 4  # blocks that wait
 PART = 1 << 20  # rows that the sort hands over at a time
 DUCKDB = 1e9  # its memory limit
+HELD = 2.0**28  # bytes of shares that a Spark task holds (tacit/engines/shards.py)
 SORTED = 24.0  # bytes of a rating while it is sorted
 IMPORTS = 110e6  # a process that has everything loaded
 TOLERANCE = 0.25
@@ -49,12 +50,12 @@ class Shape:
     def flops(self) -> float:
         """Of one ALS step: users' normal equations, their Cholesky factors, residuals and sums.
 
-        Lengths of rows are log-normal above a least one, as those of MovieLens and of this
-        benchmark. A user with fewer ratings than the rank solves a system of as many.
+        Lengths of rows are log-normal, as those of the Netflix prize. A user with fewer ratings
+        than the rank solves a system of as many.
         """
         mean, r = self.ratings / self.users, self.rank
-        spread = np.exp(1.09 * ndtri((np.arange(1000) + 0.5) / 1000))
-        n = mean * (0.175 + 0.825 * spread / spread.mean())
+        spread = np.exp(1.25 * ndtri((np.arange(1000) + 0.5) / 1000))
+        n = mean * spread / spread.mean()
         m = np.minimum(n, r)
         user = float(np.mean(n * m * r + m**3 / 3 + r * r))
         return self.users * user + 4.0 * self.ratings * r
@@ -78,6 +79,15 @@ class Shape:
     def sums_bytes(self) -> float:
         """One accumulator of an ALS step: a gradient of 64-bit integers and the shared Gram."""
         return 8.0 * (self.items * self.rank + self.rank * (self.rank + 1) / 2)
+
+    @property
+    def share_bytes(self) -> float:
+        """What all users add in a step, as factors: item and amount of a rating, X of a user."""
+        return 8.0 * self.ratings + (4.0 * self.rank + 8.0) * self.users
+
+    def sent_by_spark(self, tasks: int) -> float:
+        """Sums that leave the tasks in a step: all of them whenever a task's hands are full."""
+        return self.sums_bytes * max(tasks, self.share_bytes / HELD)
 
     @property
     def factor_bytes(self) -> float:
@@ -195,8 +205,9 @@ def forecast(shape: Shape, rates: Rates, executors: int, cores: int) -> None:
         "rows on disk": f"{shape.row_bytes / 1e9:,.0f} GB, read {shape.passes} times",
         "temporary files": f"{shape.sorting_bytes / 1e9:,.0f} GB while sorting",
         "one accumulator": f"{one / 1e9:.2f} GB; {one * cores / 1e9:.0f} GB for all cores of one",
-        "sums sent in a step": f"{one * executors * cores / 1e9:,.0f} GB from every core, "
-        f"{one * executors / 1e9:,.0f} GB if each machine adds up first",
+        "sums sent in a step": f"{shape.sent_by_spark(executors * cores) / 1e9:,.0f} GB by Spark",
+        "if a machine adds up": f"{one * executors / 1e9:,.0f} GB, one accumulator from each",
+        "if shares are sent": f"{shape.share_bytes / 1e9:,.0f} GB, to the range of their item",
         "factors sent in a step": f"{shape.factor_bytes * executors / 1e9:,.0f} GB",
         "noise of a step": f"{shape.items * shape.rank / 1e8:.1f} s on one core",
         "driver": f"{(one * 3 + shape.factor_bytes * 6) / 1e9:.1f} GB",

@@ -21,7 +21,7 @@ import pyarrow as pa
 import tacit
 import tacit.data.read
 from tacit.data.staging import Staging
-from tacit.datasets import movielens_blocks
+from tacit.datasets import netflix_blocks
 from tacit.training import Budget, Execution, train
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class made_on_the_fly:  # noqa: N801 (called like a function)
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         start = time.perf_counter()
-        for block in movielens_blocks(*self.shape, half_stars=False):
+        for block in netflix_blocks(*self.shape):
             user = (block.user_of_rating() + block.first) * 2_654_435_761 % 2**32
             columns = (user.astype("uint32"), block.items, block.values)
             batch = pa.RecordBatch.from_arrays([pa.array(c) for c in columns], schema=schema)

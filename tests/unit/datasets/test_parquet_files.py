@@ -8,15 +8,27 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from tacit.datasets import movielens_blocks, movielens_like, write_parquet
+from tacit.datasets import (
+    movielens_blocks,
+    movielens_like,
+    netflix_blocks,
+    netflix_like,
+    write_parquet,
+)
 from tacit.datasets.movielens import _CHUNK
 
 SHAPE = {"users": _CHUNK + 300, "items": 90, "ratings": 60_000}
 
 
-def test_the_blocks_are_the_ratings_of_movielens_like():
-    whole = movielens_like(**SHAPE, seed=2).block
-    blocks = list(movielens_blocks(**SHAPE, seed=2))
+@pytest.mark.parametrize("shape", ["movielens", "netflix"])
+def test_the_blocks_are_the_ratings_of_the_whole(shape):
+    if shape == "movielens":
+        whole = movielens_like(**SHAPE, seed=2).block
+        blocks = list(movielens_blocks(**SHAPE, seed=2))
+    else:
+        share = 0.0171
+        whole = netflix_like(share, seed=2).block
+        blocks = list(netflix_blocks(whole.n_users, 17_770, len(whole.items), seed=2))
     assert [block.first for block in blocks] == [0, _CHUNK]
     for block in blocks:
         block.check()
