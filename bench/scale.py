@@ -9,7 +9,7 @@ whatever it starts. Making the ratings is no part of any time.
 
     python bench/scale.py > bench/results/scale.txt
 
-The cost model of docs/scale.md gets its rates from three runs of 10 million ratings and is compared
+The cost model of docs/scale.md gets its rates from runs of up to 10 million ratings and is compared
 with four larger ones; what it says of a billion users is at the end. About 6 minutes.
 
 With --billion, a billion ratings of 5 million users are made while they are read, and nothing else
@@ -127,14 +127,20 @@ def judged(streamed: dict[float, Run], memory: Run) -> bool:
 
 
 def calibrated(folder: str, share: float) -> tuple[Rates, Rates]:
-    """Rates from 10 million ratings, of all users and of a tenth: in seconds, and of one core."""
+    """Rates from 10 million ratings, of all users and of a tenth, and from hardly any.
+
+    In seconds, and in processor seconds of one core.
+    """
     users, ratings = round(USERS * share / 10), round(RATINGS * share / 10)
     in_a_process("make", f"{folder}/few", users, ITEMS, ratings)
+    in_a_process("make", f"{folder}/tiny", users // 100, ITEMS, ratings // 100)
     found = []
-    for source, rank in ((f"rows/{SMALL}", RANK), (f"rows/{SMALL}", 16), ("few", RANK)):
+    small = f"rows/{SMALL}"
+    for source, rank in ((small, RANK), (small, 16), ("few", RANK), ("tiny", RANK)):
         run = in_a_process("run", f"{folder}/{source}", True, f"{folder}/model", rank, STEPS)
         found.append((shape_of(run, rank, STEPS), run))
-    return fit_rates(found), fit_rates(found, "cpu")
+    *runs, tiny = found
+    return fit_rates(runs, tiny, "seconds"), fit_rates(runs, tiny, "cpu")
 
 
 def measured(folder: str) -> tuple[dict[float, Run], Run, Run]:

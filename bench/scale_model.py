@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtri
 
-from scale_run import START
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Run = dict[str, Any]
 
@@ -123,6 +124,7 @@ class Rates:
     step_rating: float
     step_user: float
     step_flop: float
+    step_number: float
     fixed: float
 
     def seconds(self, shape: Shape) -> dict[str, float]:
@@ -131,6 +133,7 @@ class Rates:
             self.step_rating * shape.ratings
             + self.step_user * shape.users
             + self.step_flop * shape.flops
+            + self.step_number * shape.items * shape.rank
         )
         return {
             "read, check, number": self.read_rating * shape.ratings,
@@ -145,25 +148,33 @@ def shape_of(run: Run, rank: int, steps: int) -> Shape:
     return Shape(run["users"], run["items"], run["ratings"], rank, steps)
 
 
-def fit_rates(runs: list[tuple[Shape, Run]], kind: str = "seconds") -> Rates:
-    """Rates from runs of different shape; `kind` may be "cpu" as well."""
-    stage = [{name: each[kind] for name, each in run["stages"].items()} for _, run in runs]
-    shapes = [shape for shape, _ in runs]
+def fit_rates(runs: list[tuple[Shape, Run]], tiny: tuple[Shape, Run], kind: str) -> Rates:
+    """Rates from runs of different shape and one of hardly any ratings; of "seconds" or "cpu"."""
 
-    def rate(*names: str, passes: int = 1) -> float:
-        spent = sum(sum(found[name] for name in names) for found in stage)
-        return spent / sum(shape.ratings * passes for shape in shapes)
+    def spent(run: Run, *names: str) -> float:
+        return float(sum(run["stages"][name][kind] for name in names))
 
-    steps = np.array([found["ALS step"] / s.steps for found, s in zip(stage, shapes, strict=True)])
-    work = np.array([[s.ratings, s.users, s.flops] for s in shapes])
-    found, _ = nnls(work / steps[:, None], np.ones(len(runs)))
+    def rate(work: Callable[[Shape], float], *names: str) -> float:
+        """What it takes beyond the tiny run."""
+        more = sum(spent(run, *names) - spent(tiny[1], *names) for _, run in runs)
+        return max(more, 0.0) / sum(work(shape) for shape, _ in runs)
+
+    found, _ = nnls(*_steps([*runs, tiny], kind))
+    others = [name for name in tiny[1]["stages"] if name != "ALS step"]
     return Rates(
-        rate("read Parquet", "check, number"),
-        sum(each["sort by user"] for each in stage) / sum(shape.sorting for shape in shapes),
-        rate("counts", "item offsets", passes=1 + shapes[0].offset_steps),
+        rate(lambda shape: shape.ratings, "read Parquet", "check, number"),
+        rate(lambda shape: shape.sorting, "sort by user"),
+        rate(lambda shape: shape.ratings * (1 + shape.offset_steps), "counts", "item offsets"),
         *found.tolist(),
-        fixed=float(np.mean([each[START] + each["save"] for each in stage])),
+        fixed=spent(tiny[1], *others),
     )
+
+
+def _steps(runs: list[tuple[Shape, Run]], kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Work of a step in each unit and what it took, both relative to that."""
+    work = [[s.ratings, s.users, s.flops, s.items * s.rank] for s, _ in runs]
+    steps = np.array([run["stages"]["ALS step"][kind] / s.steps for s, run in runs])
+    return np.array(work) / steps[:, None], np.ones(len(runs))
 
 
 def check(rates: Rates, runs: list[tuple[Shape, Run]]) -> bool:
