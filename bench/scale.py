@@ -192,7 +192,7 @@ def billion(users: int, items: int, ratings: int) -> bool:
         arguments = (users, items, ratings, True, f"{folder}/model", RANK, STEPS)
         found = in_a_process("billion", *arguments)
     show(f"on disk, {ratings:,} ratings of {users:,} users and {items:,} items", found)
-    print(f"\nof the first stage, {found['making']:.0f} s went into making the ratings")
+    print(f"\nof reading, {found['making']:.0f} s went into making the ratings")
     peak = found["peak"]
     return verdict(
         f"peak resident memory at most 2 GiB: {peak / 2**30:.2f} GiB", reached=peak <= MOST_MEMORY

@@ -162,7 +162,7 @@ def fit_rates(runs: list[tuple[Shape, Run]], tiny: tuple[Shape, Run], kind: str)
     found, _ = nnls(*_steps([*runs, tiny], kind))
     others = [name for name in tiny[1]["stages"] if name != "ALS step"]
     return Rates(
-        rate(lambda shape: shape.ratings, "read Parquet", "check, number"),
+        rate(lambda shape: shape.ratings, "read", "check, number"),
         rate(lambda shape: shape.sorting, "sort by user"),
         rate(lambda shape: shape.ratings * (1 + shape.offset_steps), "counts", "item offsets"),
         *found.tolist(),

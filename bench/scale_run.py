@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BUDGET = Budget(1.0, 1e-7)
 START = "start: libraries, and two made-up ratings"
-READ, SORT = "read Parquet", "sort by user"
+READ, SORT = "read", "sort by user"
 NAMES = {"counts": "counts", "offsets": "item offsets", "factors": "ALS step"}
 
 
