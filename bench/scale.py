@@ -175,7 +175,7 @@ def main(share: float, kept: Path | None) -> bool:
     good = judged(streamed, memory)
     print(f"\nrates      {describe_rates(rates)}")
     runs = [(shape_of(each, RANK, STEPS), each) for each in streamed.values()]
-    good &= check(rates, [*runs, (shape_of(half, RANK // 2, STEPS), half)])
+    good &= check(rates, cpu, [*runs, (shape_of(half, RANK // 2, STEPS), half)])
     print(f"\nof a core  {describe_rates(cpu)}")
     forecast(Shape(5_000_000, ITEMS, 10**9, RANK, STEPS), cpu, executors=1, cores=2)
     forecast(Shape(10**9, 10**7, 10**11, 64, 16), cpu, executors=32, cores=16)

@@ -63,9 +63,9 @@ def test_rates_are_found_and_forecasts_are_judged(model, capsys):
     found = model.fit_rates(runs[:3], runs[3], "seconds")
     np.testing.assert_allclose(astuple(found)[:-1], astuple(true)[:-1], rtol=0.05)
     large = made(model, true, model.Shape(480_000, 17_770, 10**8, 64, 4))
-    assert model.check(found, [large])
+    assert model.check(found, found, [large])
     large[1]["seconds"] *= 1.5
-    assert not model.check(found, [large])
+    assert not model.check(found, found, [large])
     assert "MISSED" in capsys.readouterr().out
 
 
@@ -81,5 +81,5 @@ def made(model, rates, shape):
         "item offsets": told["counts, offsets"] * 5 / 6,
         "ALS step": told["ALS steps"],
     }
-    run = {"stages": {name: {"seconds": spent} for name, spent in stages.items()}}
+    run = {"stages": {name: {"seconds": spent, "cpu": spent} for name, spent in stages.items()}}
     return shape, run | {"seconds": sum(stages.values()), "peak": shape.peak}
