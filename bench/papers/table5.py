@@ -30,6 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import protocols
+
 import tacit
 from machine import describe
 from tacit.accounting import gdp, renyi
@@ -54,8 +55,8 @@ class Column(NamedTuple):
     claimed: float
     T: int
     k: int
-    sigma_G: float
-    sigma_g: float
+    sigma_gram: float
+    sigma_rhs: float
     sigma_p: float
     rank: int
     ridge: float
@@ -100,12 +101,12 @@ def releases(column: Column) -> tuple[Plan, tuple[Release, ...]]:
     """
     bound = math.sqrt(column.k)
     steps = (
-        Release("gram", bound, column.sigma_G, column.T, cone=True),
-        Release("rhs", bound, column.sigma_g, column.T, partner="gram"),
+        Release("gram", bound, column.sigma_gram, column.T, cone=True),
+        Release("rhs", bound, column.sigma_rhs, column.T, partner="gram"),
         Release("counts", bound, column.sigma_p, 2, cone=True),
     )
     if column.data == "20M":
-        return Plan((*steps, Release("K", 1, column.sigma_G, column.T, cone=True))), ()
+        return Plan((*steps, Release("K", 1, column.sigma_gram, column.T, cone=True))), ()
     mean = tuple(
         Release(name, column.k, bound * column.sigma_p)
         for name in ("sum of ratings", "number of ratings")
@@ -159,8 +160,8 @@ def the_papers(column: Column) -> tacit.ALS:
         unobserved=column.unobserved,
         clip=1.0,
         count_share=column.k / column.sigma_p**2 / mu_squared,
-        unobserved_share=column.T / column.sigma_G**2 / mu_squared,
-        gram_part=column.sigma_G**-2 / (column.sigma_G**-2 + column.sigma_g**-2),
+        unobserved_share=column.T / column.sigma_gram**2 / mu_squared,
+        gram_part=column.sigma_gram**-2 / (column.sigma_gram**-2 + column.sigma_rhs**-2),
     )
     return tacit.ALS(rank=column.rank, steps=column.T, averaging=1.0, gram=options)
 
