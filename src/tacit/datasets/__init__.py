@@ -2,8 +2,9 @@
 """Ratings to try things on: made-up ones in known shapes, and public sets from one's own copy."""
 
 from tacit.datasets.experiment import Experiment
-from tacit.datasets.movielens import movielens_like, netflix_like, yahoo_like
+from tacit.datasets.movielens import movielens_blocks, movielens_like, netflix_like, yahoo_like
 from tacit.datasets.papers import dpals_synthetic, dplmc_synthetic, rank_one
+from tacit.datasets.parquet_files import write_parquet
 from tacit.datasets.public import find, load
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "dplmc_synthetic",
     "find",
     "load",
+    "movielens_blocks",
     "movielens_like",
     "netflix_like",
     "rank_one",
+    "write_parquet",
     "yahoo_like",
 ]
