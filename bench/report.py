@@ -32,7 +32,7 @@ QUESTIONS = {
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
     "table5": "What are the published settings of private ALS worth, and what does tacit do there?",
     "sgld": "What do privacy, and a look-up table of normals, cost SGLD?",
-    "sgld_speed": "How fast are SGD and SGLD, by dimension and cores, and how do they use the caches?",
+    "sgld_speed": "How fast are SGD and SGLD by dimension and cores, and how do they use caches?",
     "noise": "What does exact Gaussian noise cost, cipher included, beside NumPy's normals?",
     "solve": "How fast do users find their factors, beside NumPy's single-precision product?",
     "sums": "What do the exact integer sums cost? `cpu` is processor time.",
