@@ -81,7 +81,7 @@ def test_impossible_sizes_are_refused(users, items, ratings):
 
 
 def test_netflix_has_the_lengths_and_the_popularity_of_the_prize():
-    """Mean 209 and median 96 ratings a user; 44% of the ratings on 500 movies, as paper 004 says."""
+    """Mean 209 and median 96 ratings a user; 44% of the ratings on 500 movies, by paper 004."""
     made = netflix_like(0.01)
     lengths = np.diff(made.block.indptr)
     assert (made.n_users, made.n_items) == (4_802, 17_770)
