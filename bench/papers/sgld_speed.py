@@ -35,7 +35,7 @@ from descents import CHANCE, DECAY, RATE, RIDGE, SHAPES, Prepared, descend
 
 from machine import describe
 from tacit import kernels
-from tacit.descent import Descent
+from tacit.descent import Descent, State
 from tacit.mechanisms.entropy import NoiseSource
 
 mpl.use("svg")
@@ -56,9 +56,9 @@ FIGURE = HERE.parents[2] / "docs" / "figures" / "sgld_speed.svg"
 # --- throughput ----------------------------------------------------------------------------------
 
 
-def seconds(data: Prepared, rank: int, threads: int, *, sample: bool, repeats: int) -> float:
+def seconds(data: Prepared, state: State, threads: int, *, sample: bool, repeats: int) -> float:
     """Of one epoch, at best."""
-    state, source = data.state(rank), NoiseSource()
+    source = NoiseSource()
     temperature = CHANCE / data.unit**2 if sample else 0.0
     best = float("inf")
     for _ in range(repeats):
@@ -87,8 +87,9 @@ def throughput(name: str, ratings: Ratings, repeats: int) -> dict[str, list[floa
     print("   K" + "".join(f"{label:>16s}" for label, *_ in ways) + "   SGLD/SGD   2 threads/1")
     found: dict[str, list[float]] = {label: [] for label, *_ in ways}
     for rank in RANKS:
+        state = ordered.state(rank)  # has some rows more, which fill up the last group
         for label, data, threads, sample in ways:
-            once = seconds(data, rank, threads, sample=sample, repeats=repeats)
+            once = seconds(data, state, threads, sample=sample, repeats=repeats)
             found[label].append(free.n_ratings / once / 1e6)
         now = {label: rates[-1] for label, rates in found.items()}
         print(

@@ -124,7 +124,7 @@ class _Parser:
         raise failure
 
     def _owners(self, lines: pa.StringArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Whose each row is, with headers at these places; they must have the rows they announce."""
+        """Whose each row is, with headers at these places, which must have as many as they say."""
         found = pc.extract_regex(lines.take(pa.array(at)), self.layout.header)
         names = self._integers(found.field("name"), at)
         counts = found.field("count")
