@@ -122,7 +122,7 @@ def convergence(data: Prepared) -> dict[str, tuple[list[float], list[float]]]:
 
 # --- cache misses --------------------------------------------------------------------------------
 
-COUNTS = re.compile(r"(D refs|D1\s+misses|LLd misses):\s+([\d,]+)")
+COUNTS = re.compile(r"(D\s+refs|D1\s+misses|LLd\s+misses):\s+([\d,]+)")
 
 
 def cached(ratings: Ratings) -> None:

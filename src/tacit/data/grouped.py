@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -58,8 +58,8 @@ LAYOUTS = (
 def layout_of(path: Path) -> Layout | None:
     """The layout that the first line has, if it has one of them."""
     try:
-        with gzip.open(path) if _is_gzip(path) else path.open("rb") as file:
-            line = file.readline(100).decode("ascii", "replace").rstrip("\r\n")
+        with _open(path) as file:
+            line = bytes(file.readline(100)).decode("ascii", "replace").rstrip("\r\n")
     except (EOFError, OSError):
         return None
     return next((each for each in LAYOUTS if re.match(each.header, line)), None)
@@ -117,7 +117,7 @@ class _Parser:
                         csv.ConvertOptions(column_types={"line": pa.string()}),
                     )
                 )
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, EOFError, OSError):
             failure = DataError(f"{str(self.path)!r} cannot be read to its end as lines of text")
         else:
             return
@@ -144,7 +144,7 @@ class _Parser:
         self.due = -1 if due[-1] < 0 else int(left[-1])
         return np.repeat(owners, lengths)
 
-    def _fields(self, lines: Any, at: NDArray[np.int64]) -> list[pa.Array]:
+    def _fields(self, lines: Any, at: NDArray[np.int64]) -> list[Any]:
         """The wanted fields of the rows at these places, as integers."""
         parts = pc.split_pattern(lines.take(pa.array(at)), self.layout.delimiter)
         width = len(self.layout.fields)
@@ -178,10 +178,9 @@ class _Parser:
         )
 
 
-def _open(path: Path) -> pa.NativeFile:
+def _open(path: Path) -> IO[Any]:
     """The bytes, unpacked where they are packed."""
-    file = pa.OSFile(str(path))
-    return pa.CompressedInputStream(file, "gzip") if _is_gzip(path) else file
+    return cast("IO[Any]", gzip.open(path)) if _is_gzip(path) else path.open("rb")
 
 
 def _is_gzip(path: Path) -> bool:
