@@ -8,7 +8,7 @@ PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale nightly-scale wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale bench-papers nightly-scale wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -85,6 +85,14 @@ bench-scale: $(VENV)/.tools ## what is measured beyond one process or its memory
 
 nightly-scale: $(VENV)/.tools ## a billion ratings on this machine: half an hour and 40 GB of disk
 	$(BIN)/python bench/scale.py --billion > bench/results/scale_billion.txt
+	$(BIN)/python bench/report.py
+
+bench-papers: $(VENV)/.tools ## the experiments of the papers, some minutes each; what is missed is in the output
+	-$(BIN)/python bench/papers/frank_wolfe.py > bench/results/frank_wolfe.txt
+	-$(BIN)/python bench/papers/frank_wolfe.py --data rank-one > bench/results/frank_wolfe_rank_one.txt
+	-$(BIN)/python bench/papers/sgld.py > bench/results/sgld.txt
+	$(BIN)/python bench/papers/sgld_speed.py > bench/results/sgld_speed.txt
+	$(BIN)/python bench/papers/table5.py > bench/results/table5.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

@@ -27,8 +27,12 @@ seconds between machines.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
-    "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper?",
+    "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper, on Jester?",
+    "frank_wolfe_rank_one": "The same on the paper's synthetic matrix of rank one.",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
+    "table5": "What are the published settings of private ALS worth, and what does tacit do there?",
+    "sgld": "What do privacy, and a look-up table of normals, cost SGLD?",
+    "sgld_speed": "How fast are SGD and SGLD by dimension and cores, and how do they use caches?",
     "noise": "What does exact Gaussian noise cost, cipher included, beside NumPy's normals?",
     "solve": "How fast do users find their factors, beside NumPy's single-precision product?",
     "sums": "What do the exact integer sums cost? `cpu` is processor time.",
