@@ -79,6 +79,11 @@ bench-scale: $(VENV)/.tools ## what is measured beyond one process: Spark
 	$(BIN)/python bench/spark.py > bench/results/spark.txt
 	$(BIN)/python bench/report.py
 
+bench-papers: $(VENV)/.tools ## the experiments of the papers, some minutes each; what is missed is in the output
+	-OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/papers/dpals_synthetic.py > bench/results/dpals_synthetic.txt
+	-OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/papers/dplmc_synthetic.py > bench/results/dplmc_synthetic.txt
+	$(BIN)/python bench/report.py
+
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)
 	$(PIP) build
 	$(BIN)/python -m build --wheel --outdir dist .

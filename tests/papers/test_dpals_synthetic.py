@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 4 and 7 of "Private Alternating Least Squares", at small scale: ALS against Frank-Wolfe."""
+"""Figures 4 and 7 of "Private Alternating Least Squares", small: ALS against Frank-Wolfe."""
 
 from __future__ import annotations
 
