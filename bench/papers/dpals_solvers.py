@@ -59,7 +59,7 @@ FOUND: dict[str, dict[float, Settings]] = {
         epsilon: {"steps": steps, "nuclear_norm": norm, "row_bound": 16.0}
         for epsilon, steps, norm in zip(
             (*EPSILONS, math.inf),
-            (6, 6, 8, 12, 12, 16),
+            (6, 6, 8, 8, 10, 16),
             (4.0, 4.0, 5.0, 5.0, 5.0, 6.0),
             strict=True,
         )

@@ -47,7 +47,7 @@ from tacit.evaluation.ranking import predictions
 from tacit.training import Budget, Execution, train
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from collections.abc import Iterator
 
     from tacit.datasets.experiment import Experiment
 
@@ -57,7 +57,7 @@ SIGMAS = (10.0, 20.0, 0.0)  # figure 7; 0 is without privacy
 RATINGS = 150  # k of figure 7
 ALS_STEPS = (1, 2, 3, 4, 5)
 FW_STEPS = (2, 5, 10, 40)
-WORKERS = 7
+WORKERS = 14
 Table = dict[tuple[str, int], dict[float, float]]
 
 
@@ -98,45 +98,42 @@ def of_task(task: tuple[int, str, float]) -> float:
     return rmse(generated(n), name, FOUND[name][epsilon], epsilon)
 
 
-def figure_4(users: tuple[int, ...], pool: Executor) -> Table:
-    print(f"Figure 4: test RMSE\n{'users':>6s}  {'':6s}" + "".join(f"{e:9g}" for e in FOUND["ALS"]))
-    tasks = [(n, name, epsilon) for n in users for name in FOUND for epsilon in FOUND[name]]
+def figure_4(errors: Iterator[float], tasks: list[tuple[int, str, float]]) -> Table:
     found: Table = {}
-    for (n, name, epsilon), error in zip(tasks, pool.map(of_task, tasks), strict=True):
-        row = found.setdefault((name, n), {})
-        row[epsilon] = error
-        print(("" if len(row) > 1 else f"{n:6d}  {name:6s}") + f"{error:9.4f}", end="")
-        print(end="\n" if len(row) == len(FOUND[name]) else "", flush=True)
+    for (n, name, epsilon), error in zip(tasks, errors, strict=True):
+        found.setdefault((name, n), {})[epsilon] = error
+    print(f"Figure 4: test RMSE\n{'users':>6s}  {'':6s}" + "".join(f"{e:9g}" for e in FOUND["ALS"]))
+    for (name, n), row in reversed(found.items()):
+        print(f"{n:6d}  {name:6s}" + "".join(f"{error:9.4f}" for error in row.values()))
     print()
     return found
 
 
-def figure_7(users: int, pool: Executor) -> dict[float, Curves]:
+def of_steps(task: tuple[int, float, str, int]) -> tuple[float, float]:
+    """The test error after T steps with this noise, and the epsilon that follows."""
+    users, sigma, name, T = task
+    some = FOUND[name][5.0 if sigma else math.inf] | {"steps": T}
+    releases = 2 * T if name == "DPALS" else T - 1
+    if name == "DPALS":
+        some |= {"items_per_user": RATINGS, "gram_part": 0.5}
+    mu = math.sqrt(RATINGS * releases) / sigma if sigma else math.inf
+    epsilon = gdp.epsilon(DELTA, mu) if sigma else math.inf
+    return rmse(generated(users), name, some, epsilon), epsilon
+
+
+def figure_7(
+    errors: Iterator[tuple[float, float]], tasks: list[tuple[int, float, str, int]]
+) -> dict[float, Curves]:
     """By sigma, the errors of both methods at each number of steps."""
-    print(f"Figure 7: test RMSE with {users} users at the same noise, for T steps (epsilon so far)")
-    tasks = [(users, sigma, name) for sigma in SIGMAS for name in ("DPALS", "FW")]
     found: dict[float, Curves] = {}
-    for (_, sigma, name), points in zip(tasks, pool.map(with_noise, tasks), strict=True):
-        line = "  ".join(f"{T:g}: {e:.4f} ({epsilon:.3g})" for T, e, epsilon in points)
-        print(f"sigma {sigma:2g}  {name:6s} {line}", flush=True)
-        found.setdefault(sigma, {})[name] = [(T, e) for T, e, _ in points]
-    print()
+    print(f"Figure 7: test RMSE with {tasks[0][0]} users at the same noise, for T steps", end="")
+    for (_, sigma, name, T), (error, epsilon) in zip(tasks, errors, strict=True):
+        curve = found.setdefault(sigma, {}).setdefault(name, [])
+        print("" if curve else f"\nsigma {sigma:2g}  {name:6s}", end="")
+        curve.append((float(T), error))
+        print(f"  {T}: {error:.4f} (epsilon {epsilon:.3g})", end="")
+    print("\n")
     return found
-
-
-def with_noise(task: tuple[int, float, str]) -> list[tuple[float, float, float]]:
-    """Steps, error and epsilon; epsilon follows from the steps."""
-    users, sigma, name = task
-    made, points = generated(users), []
-    for T in ALS_STEPS if name == "DPALS" else FW_STEPS:
-        some = FOUND[name][5.0 if sigma else math.inf] | {"steps": T}
-        releases = 2 * T if name == "DPALS" else T - 1
-        if name == "DPALS":
-            some |= {"items_per_user": RATINGS, "gram_part": 0.5}
-        mu = math.sqrt(RATINGS * releases) / sigma if sigma else math.inf
-        epsilon = gdp.epsilon(DELTA, mu) if sigma else math.inf
-        points.append((float(T), rmse(made, name, some, epsilon), epsilon))
-    return points
 
 
 def relations(table: Table, curves: dict[float, Curves]) -> list[Relation]:
@@ -210,10 +207,18 @@ def main() -> int:
         search(name, int(users), int(trials))
         return 0
     print("repeats    1 training each, fresh noise\n")
+    users = (500, 1000) if options.quick else USERS
+    trainings = [(n, name, e) for n in users[::-1] for name in reversed(FOUND) for e in FOUND[name]]
+    steps = [
+        (1000 if options.quick else 20_000, sigma, name, T)
+        for sigma in SIGMAS
+        for name, all_steps in (("DPALS", ALS_STEPS), ("FW", FW_STEPS))
+        for T in all_steps
+    ]
     # Many processes at a time, so nothing here is timed.
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
-        table = figure_4((500, 1000) if options.quick else USERS, pool)
-        curves = figure_7(1000 if options.quick else 20_000, pool)
+        errors, later = pool.map(of_task, trainings), pool.map(of_steps, steps)
+        table, curves = figure_4(errors, trainings), figure_7(later, steps)
     failed = verdict(relations(table, curves))
     if options.quick:
         return 0

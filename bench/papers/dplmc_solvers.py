@@ -28,8 +28,8 @@ TUNED = {"steps": 3, "start_size": 0.1, "gram_part": 0.35, "clip": 0.5, "user_bo
 FOUND: dict[str, dict[float, dict[float, Settings]]] = {
     "DPLMC": {
         1.0: {
-            2.0: NOISY | {"steps": 60, "row_bound": 2.0},
-            5.0: NOISY | {"steps": 60, "row_bound": 1.0},
+            2.0: NOISY | {"steps": 40, "row_bound": 2.0},
+            5.0: NOISY | {"steps": 40, "row_bound": 1.0},
         },
         0.0: {
             2.0: EXACT | {"steps": 30, "alpha_1": 1.5, "row_bound": 0.1, "chance": 0.3},

@@ -66,7 +66,7 @@ METHODS = (
     ("DPALS tuned", "spectral"),
     ("zero", "-"),
 )
-WORKERS = 4
+WORKERS = 8
 Errors = dict[tuple[str, Cell], float]
 
 
