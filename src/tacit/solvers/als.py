@@ -13,6 +13,7 @@ from tacit.accounting.release import Plan, Release
 from tacit.contributions import GramAndGradient, Rows, UserFactors
 from tacit.contributions.base import triangle
 from tacit.folding import Centring, FoldIn
+from tacit.solvers.implicit import Implicit, implicit_of
 from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.per_item import PerItem
@@ -60,6 +61,8 @@ class ALS:
     seed: of the random factors it starts from; noise has no seed.
     gram: "shared", or "per-item" for a Gram matrix of each item: the same as `PerItem()`, whose
         options are those of the paper.
+    feedback: "explicit" ratings, or "implicit": what users did, whatever the rating. None follows
+        what the reader was told. `Implicit` has options; see it for what is done then.
     """
 
     rank: int | None = None
@@ -73,6 +76,7 @@ class ALS:
     gram_share: float = 0.01
     seed: int = 0
     gram: Literal["shared", "per-item"] | PerItem = "shared"
+    feedback: Literal["explicit", "implicit"] | Implicit | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 0), ("steps", 1), ("seed", 0)):
@@ -99,6 +103,8 @@ class ALS:
         )
 
     def plan(self, public: Public) -> Plan:
+        if implicit := implicit_of(self, public):
+            return implicit.plan(self, public)
         if self._per_item:
             return self._per_item.plan(self, public)
         h = self.recipe(public)
@@ -124,6 +130,8 @@ class ALS:
         return Plan((*first, gram, gradient))
 
     def fit(self, curator: Curator) -> FoldIn:
+        if implicit := implicit_of(self, curator.public):
+            return implicit.fit(self, curator)
         if self._per_item:
             return self._per_item.fit(self, curator)
         public = curator.public
