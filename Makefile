@@ -88,6 +88,8 @@ nightly-scale: $(VENV)/.tools ## a billion ratings on this machine: half an hour
 	$(BIN)/python bench/report.py
 
 bench-papers: $(VENV)/.tools ## the experiments of the papers, some minutes each; what is missed is in the output
+	-OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/papers/dpals_synthetic.py > bench/results/dpals_synthetic.txt
+	-OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/papers/dplmc_synthetic.py > bench/results/dplmc_synthetic.txt
 	-$(BIN)/python bench/papers/frank_wolfe.py > bench/results/frank_wolfe.txt
 	-$(BIN)/python bench/papers/frank_wolfe.py --data rank-one > bench/results/frank_wolfe_rank_one.txt
 	-$(BIN)/python bench/papers/sgld.py > bench/results/sgld.txt

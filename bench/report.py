@@ -27,6 +27,8 @@ seconds between machines.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
+    "dpals_synthetic": "Does private ALS beat private Frank-Wolfe as its paper says?",
+    "dplmc_synthetic": "Does private gradient descent beat private ALS as its paper says?",
     "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper, on Jester?",
     "frank_wolfe_rank_one": "The same on the paper's synthetic matrix of rank one.",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",

@@ -90,7 +90,8 @@ class ALS:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
         if not 0 <= (self.offset_share or 0) < math.inf:
             raise ValueError(f"offset_share must be at least 0, got {self.offset_share}")
-        if not max(self.offset_share or 0, self.gram_share) + self.gram_share < 1:
+        first = self.gram_share if self.offset_share == 0 else self.offset_share or 0
+        if not first + self.gram_share < 1:
             raise ValueError("offset_share + gram_share must be below 1")
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item"}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
