@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+# LIBMF comes as source, without AVX unless asked for; the other peers are wheels.
+LIBMF_FLAGS := -O3 -march=native -DUSEAVX -DUSEOMP -fopenmp
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
 .PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers wheel wheel-check clean
@@ -68,7 +70,8 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 
 .venv-peers/.installed: bench/peers.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet --requirement bench/peers.txt
+	CFLAGS="$(LIBMF_FLAGS)" CXXFLAGS="$(LIBMF_FLAGS)" LDFLAGS=-fopenmp .venv-peers/bin/pip install --quiet --no-cache-dir \
+	  --requirement bench/peers.txt
 	@touch $@
 
 bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside implicit and LensKit
