@@ -68,6 +68,7 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
         X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
         b = h.averaging if t else 1.0
         step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise, public))
+        del answer, X  # their memory is what the next sums need
         V = (1 - b) * V + b * step
         V[:, 0] = h.level
         V[~prepared.frequent, 1:] = 0
