@@ -66,6 +66,8 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	$(BIN)/python bench/kernels/sums.py --repeats 5 > bench/results/sums.txt
 	$(BIN)/python bench/read.py --repeats 2 > bench/results/read.txt
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
+	$(BIN)/python bench/steps.py > bench/results/steps.txt
+	$(BIN)/python bench/frank_wolfe_speed.py > bench/results/frank_wolfe_speed.txt
 	$(BIN)/python bench/report.py
 
 .venv-peers/.installed: bench/peers.txt
@@ -74,8 +76,9 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	  --requirement bench/peers.txt
 	@touch $@
 
-bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside implicit and LensKit
+bench-peers: $(VENV)/.installed .venv-peers/.installed ## training beside implicit, LensKit and LIBMF
 	$(BIN)/python bench/peers.py > bench/results/peers.txt
+	$(BIN)/python bench/sgd.py > bench/results/sgd.txt
 	$(BIN)/python bench/report.py
 
 bench-scale: $(VENV)/.tools ## what is measured beyond one process: Spark

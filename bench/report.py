@@ -27,6 +27,8 @@ seconds between machines.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
+    "steps": "Are gradient and Langevin steps as fast as ALS, and large data as fast as small?",
+    "sgd": "How many ratings a second does gradient descent take, beside LIBMF?",
     "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper?",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
     "noise": "What does exact Gaussian noise cost, cipher included, beside NumPy's normals?",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,11 +61,11 @@ def test_equals_its_twin(seed, items, rank):
 @pytest.mark.parametrize("isa", ["generic", "avx2", "avx512"])
 def test_on_every_instruction_set(isa):
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_items\n"
-        "for seed, rank in enumerate(test_items.RANKS): test_items.assert_like_its_twin(seed, 6, rank)"
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_items as t\n"
+        "for seed, rank in enumerate(t.RANKS): t.assert_like_its_twin(seed, 6, rank)"
     )
     subprocess.run(
-        [sys.executable, "-c", code, os.path.dirname(__file__)],
+        [sys.executable, "-c", code, str(Path(__file__).parent)],
         env=os.environ | {"TACIT_ISA": isa},
         check=True,
     )

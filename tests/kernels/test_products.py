@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_on_every_instruction_set(isa):
         "for seed, rank in enumerate(t.RANKS): t.assert_like_its_twin(seed, [4, 0, 9, 1], rank)"
     )
     subprocess.run(
-        [sys.executable, "-c", code, os.path.dirname(__file__)],
+        [sys.executable, "-c", code, str(Path(__file__).parent)],
         env=os.environ | {"TACIT_ISA": isa},
         check=True,
     )

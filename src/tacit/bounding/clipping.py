@@ -35,9 +35,11 @@ def clip_norms(rows: NDArray[np.float32], bound: float) -> NDArray[np.float32]:
         Every row has Euclidean norm at most bound, whatever the input (what is not a number counts
         as 0, an infinity as the largest float32); rows inside the bound are unchanged; local.
     """
+
     def norms(of: NDArray[np.float32]) -> NDArray[np.float64]:
         wide = of.astype(np.float64)
-        return np.sqrt(np.einsum("ur,ur->u", wide, wide))
+        squares: NDArray[np.float64] = np.einsum("ur,ur->u", wide, wide)
+        return np.sqrt(squares)
 
     finite, lengths = _finite(rows, norms)
     return _shortened(finite, _scales(lengths, bound)[:, None])
@@ -51,6 +53,7 @@ def clip_rows(
     Guarantee:
         As `clip_norms`, for rows values[indptr[u]:indptr[u + 1]].
     """
+
     def norms(of: NDArray[np.float32]) -> NDArray[np.float64]:
         return np.sqrt(sum_rows(np.square(of, dtype=np.float64), indptr))
 
@@ -71,7 +74,7 @@ def _finite(
 
 
 def _scales(norms: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
-    """bound / norm where the norm is above the bound, else 1."""
+    """Bound / norm where the norm is above the bound, else 1."""
     most = _positive(bound) * _ROUNDING
     long = norms > most
     return np.where(long, most / np.maximum(norms, most), 1.0)

@@ -216,7 +216,7 @@ class DataCurator:
 
 
 def _in_real_units(noisy: NDArray[np.int64], step: float) -> NDArray[np.float64]:
-    """noisy * step in the memory of `noisy`: sums may be large, and fresh memory is slow."""
+    """Noisy * step in the memory of `noisy`: sums may be large, and fresh memory is slow."""
     steps = noisy.reshape(-1)
     real = steps.view(np.float64)
     for start in range(0, len(steps), _AT_A_TIME):
