@@ -8,7 +8,7 @@ PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 LIBMF_FLAGS := -O3 -march=native -DUSEAVX -DUSEOMP -fopenmp
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale nightly-scale wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -81,8 +81,14 @@ bench-peers: $(VENV)/.installed .venv-peers/.installed ## training beside implic
 	$(BIN)/python bench/sgd.py > bench/results/sgd.txt
 	$(BIN)/python bench/report.py
 
-bench-scale: $(VENV)/.tools ## what is measured beyond one process: Spark
+bench-scale: $(VENV)/.tools ## what is measured beyond one process or its memory: rows on disk, many items, Spark
+	$(BIN)/python bench/scale.py > bench/results/scale.txt
+	$(BIN)/python bench/catalogue.py > bench/results/catalogue.txt
 	$(BIN)/python bench/spark.py > bench/results/spark.txt
+	$(BIN)/python bench/report.py
+
+nightly-scale: $(VENV)/.tools ## a billion ratings on this machine: half an hour and 40 GB of disk
+	$(BIN)/python bench/scale.py --billion > bench/results/scale_billion.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from tacit.mechanisms.ledger import BudgetError
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
+    from tacit.serving.nearest import NearestItems
     from tacit.serving.recommend_file import recommend_file
     from tacit.serving.recommend_frame import recommend_frame
     from tacit.solvers.als import ALS
     from tacit.solvers.frank_wolfe import FrankWolfe
     from tacit.solvers.gradient import Gradient
+    from tacit.solvers.implicit import Implicit
     from tacit.solvers.item_offsets import ItemOffsets
     from tacit.solvers.langevin import Langevin
     from tacit.solvers.per_item import PerItem
@@ -40,10 +42,12 @@ _HOME = {
     "ALS": "tacit.solvers.als",
     "FrankWolfe": "tacit.solvers.frank_wolfe",
     "Gradient": "tacit.solvers.gradient",
+    "Implicit": "tacit.solvers.implicit",
     "ItemModel": "tacit.model.item_model",
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
+    "NearestItems": "tacit.serving.nearest",
     "PerItem": "tacit.solvers.per_item",
     "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
@@ -64,10 +68,12 @@ __all__ = [
     "DataError",
     "FrankWolfe",
     "Gradient",
+    "Implicit",
     "ItemModel",
     "ItemOffsets",
     "Langevin",
     "ModelFileError",
+    "NearestItems",
     "PerItem",
     "PrivacyStatement",
     "ProjectedGradient",

@@ -7,7 +7,7 @@ import math
 import warnings
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.accounting import gdp, personal
 from tacit.accounting.calibrate import calibrate, default_delta
@@ -138,7 +138,12 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
     """`fit` with the noise source and progress in the caller's hands."""
     scale = (ratings.scale.low, ratings.scale.high)
     public, plan = calibrated_plan(
-        solver, n_users=ratings.n_users, n_items=ratings.n_items, scale=scale, budget=budget
+        solver,
+        n_users=ratings.n_users,
+        n_items=ratings.n_items,
+        scale=scale,
+        budget=budget,
+        feedback=ratings.scale.feedback,
     )
     engine = engine_of(with_own_levels(ratings, plan, budget), execution)
     source, journal = execution.source, execution.journal
@@ -180,12 +185,18 @@ def engine_of(ratings: Ratings, execution: Execution) -> Engine:
     raise TypeError(f"no engine adds up a {type(rows).__name__}")
 
 
-def calibrated_plan(
-    solver: Solver, *, n_users: int, n_items: int, scale: tuple[float, float], budget: Budget
+def calibrated_plan(  # noqa: PLR0913 (public facts, all by name)
+    solver: Solver,
+    *,
+    n_users: int,
+    n_items: int,
+    scale: tuple[float, float],
+    budget: Budget,
+    feedback: Literal["explicit", "implicit"] = "explicit",
 ) -> tuple[Public, Plan]:
     """The solver's plan with its noise, from public facts alone."""
     mu = math.inf if math.isinf(budget.epsilon) else gdp.mu(budget.epsilon, budget.delta)
-    public = Public(n_users=n_users, n_items=n_items, low=scale[0], high=scale[1], mu=mu)
+    public = Public(n_users, n_items, low=scale[0], high=scale[1], mu=mu, feedback=feedback)
     plan = calibrate(
         solver.plan(public), budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR
     )

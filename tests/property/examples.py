@@ -26,6 +26,7 @@ from tacit.contributions import (
     RightHandSides,
     Rows,
     Seen,
+    SeenProducts,
     SharedGram,
     SharedLeastSquares,
     UserFactors,
@@ -33,7 +34,7 @@ from tacit.contributions import (
 )
 from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
-from tacit.user_steps import FrankWolfeReplay, GradientReplay
+from tacit.user_steps import FrankWolfeReplay, GradientReplay, SeenProjection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -157,6 +158,7 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
             Covariance(few, Residuals(overshooting(few)[1]), 6.0),
             Covariance(few, Seen(adaptive_for(adaptive, few)), 1.0),
         ],
+        "SeenProducts": [SeenProducts(fold, bound) for fold, bound in projecting(n_items)],
         "DescendedRows": [DescendedRows(each) for each in descended(few)],
         "UserMetric": [
             UserMetric(explicit.fold, 4.0),
@@ -180,6 +182,25 @@ def overshooting(n_items: int) -> tuple[FoldIn, FoldIn]:
     before = FoldIn(np.zeros((n_items, 0), np.float32), step=FrankWolfeReplay(3.0, 0.9))
     after = FrankWolfeReplay(3.0, 0.9, pulls=(0.0, 1e5, 1e5))
     return before, FoldIn(V.astype(np.float32), step=after)
+
+
+def projecting(n_items: int) -> list[tuple[FoldIn, float]]:
+    """Users who project what they have seen, onto factors much longer than the bounds of theirs."""
+    rng = np.random.default_rng(6)
+    V = rng.normal(0, 9, (n_items, 3))
+    V[:, 0] = np.abs(V[:, 0]) + 9
+    weights = rng.uniform(0.2, 3.0, n_items)
+    return [
+        (FoldIn(np.column_stack([V, weights]).astype(np.float32), step=SeenProjection()), 2.0),
+        (
+            FoldIn(
+                np.column_stack([V[:, :1], weights]).astype(np.float32),
+                Centring(0.001),
+                step=SeenProjection(0.5, 4.0),
+            ),
+            0.3,
+        ),
+    ]
 
 
 def direction_of(fold: FoldIn) -> np.ndarray:

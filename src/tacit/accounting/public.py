@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,7 @@ class Public:
 
     Hyper-parameters may follow from all of them.
 
+    feedback: how the ratings were declared when they were read.
     mu: the whole budget as Gaussian-DP; infinite where nothing is private.
     """
 
@@ -20,6 +22,7 @@ class Public:
     low: float
     high: float
     mu: float
+    feedback: Literal["explicit", "implicit"] = "explicit"
 
     @property
     def width(self) -> float:

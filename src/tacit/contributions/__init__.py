@@ -14,6 +14,7 @@ from tacit.contributions.power_product import PowerEnergy, PowerProduct
 from tacit.contributions.residuals import Residuals
 from tacit.contributions.rows import RowPolicy, Rows
 from tacit.contributions.seen import Seen
+from tacit.contributions.seen_products import SeenProducts
 from tacit.contributions.shared_gram import RightHandSides, SharedGram, SharedLeastSquares
 from tacit.contributions.user_metric import UserMetric
 
@@ -33,6 +34,7 @@ REGISTRY: dict[str, type[Contribution]] = {
         PowerEnergy,
         PowerProduct,
         RightHandSides,
+        SeenProducts,
         SharedGram,
         SharedLeastSquares,
         UserMetric,
@@ -61,6 +63,7 @@ __all__ = [
     "RowPolicy",
     "Rows",
     "Seen",
+    "SeenProducts",
     "SharedGram",
     "SharedLeastSquares",
     "Sums",

@@ -36,11 +36,14 @@ class Scale:
 
     `origin` is "declared" when the user gave it, "recognised" when the source fitted one of the
     usual scales, which the privacy statement then names as an assumption.
+
+    feedback: what the reader was told a rating is.
     """
 
     low: float
     high: float
     origin: Literal["declared", "recognised"] = "declared"
+    feedback: Literal["explicit", "implicit"] = "explicit"
 
     @property
     def middle(self) -> float:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import weakref
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ def prepare(
         described: dict[str, Any] = {
             "format": FORMAT,
             "users": n_users,
-            "scale": {"low": scale.low, "high": scale.high, "origin": scale.origin},
+            "scale": asdict(scale),
             "catalogue": {"origin": catalogue.origin, "sha256": sha256(folder / CATALOGUE)},
             "personal": any(shard.pop("personal") for shard in shards),
             "shards": shards,

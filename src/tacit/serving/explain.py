@@ -35,6 +35,8 @@ def shares(fold_in: FoldIn, known: Known, item: int) -> NDArray[np.float64]:
 def similarities(fold_in: FoldIn, item: int) -> NDArray[np.float64]:
     """Cosine of an item's factors with every item's; minus infinity where one has none."""
     V = fold_in.item_factors.astype(np.float64)
+    if fold_in.step is not None and fold_in.step.beside:
+        V = V[:, : -fold_in.step.beside]
     norms = np.linalg.norm(V, axis=1)
     if fold_in.rank == 0:
         raise ValueError(

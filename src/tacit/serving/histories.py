@@ -83,7 +83,7 @@ def _values(history: Mapping[Any, Any] | Collection[Any], rules: Rules) -> NDArr
             "items without ratings say too little to this model: its ratings go from "
             f"{rules.scale[0]:g} to {rules.scale[1]:g}; pass a dict {{item: rating}}"
         )
-    return np.ones(len(history), np.float32)
+    return np.full(len(history), rules.alone, np.float32)
 
 
 def _from_matrix(matrix: Any, rules: Rules) -> Known:
@@ -149,7 +149,7 @@ def from_table(table: Any, rules: Rules, columns: Mapping[str, str] | None = Non
     if "rating" in chosen:
         values = _ratings(table[chosen["rating"]])
     elif rules.implicit:
-        values = np.ones(len(table), np.float32)
+        values = np.full(len(table), rules.alone, np.float32)
     else:
         raise ValueError("no rating column: call the columns user, item and rating")
     if "user" not in chosen:

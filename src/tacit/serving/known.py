@@ -44,11 +44,15 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a history must keep to: the model's catalogue and scale."""
+    """What a history must keep to: the model's catalogue and scale.
+
+    events: the model counts what users did, so that an item alone will do, on any scale.
+    """
 
     index: ItemIndex
     scale: tuple[float, float]
     unknown_items: UnknownItems = "refuse"
+    events: bool = False
 
     def __post_init__(self) -> None:
         if self.unknown_items not in ("refuse", "drop"):
@@ -57,7 +61,12 @@ class Rules:
     @property
     def implicit(self) -> bool:
         """An item without a rating counts 1."""
-        return tuple(self.scale) == (0.0, 1.0)
+        return self.events or tuple(self.scale) == (0.0, 1.0)
+
+    @property
+    def alone(self) -> float:
+        """What an item without a rating counts: 1, or what on the scale is nearest."""
+        return min(max(1.0, self.scale[0]), self.scale[1])
 
     def known(
         self,

@@ -6,10 +6,20 @@ from tacit.user_steps.frank_wolfe import FrankWolfeReplay
 from tacit.user_steps.neighbours import Neighbours
 from tacit.user_steps.projected_gradient import GradientReplay
 from tacit.user_steps.projection import Projection
+from tacit.user_steps.seen_projection import SeenProjection
 
 # The tests that every step must pass run over this table.
 STEPS: dict[str, type[UserStep]] = {
-    each.kind: each for each in (FrankWolfeReplay, GradientReplay, Neighbours, Projection)
+    each.kind: each
+    for each in (FrankWolfeReplay, GradientReplay, Neighbours, Projection, SeenProjection)
 }
 
-__all__ = ["STEPS", "FrankWolfeReplay", "GradientReplay", "Neighbours", "Projection", "UserStep"]
+__all__ = [
+    "STEPS",
+    "FrankWolfeReplay",
+    "GradientReplay",
+    "Neighbours",
+    "Projection",
+    "SeenProjection",
+    "UserStep",
+]

@@ -22,6 +22,9 @@ class UserStep(Protocol):
     kind: ClassVar[str]
     """Its name in the model file, whose meaning never changes."""
 
+    beside: ClassVar[int]
+    """How many of the last columns of the item factors serve the step alone: x is 0 there."""
+
     def check(self, item_factors: NDArray[np.float32]) -> None:
         """Refuse item factors that do not go with these numbers (ValueError)."""
         ...

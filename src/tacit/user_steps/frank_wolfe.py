@@ -31,6 +31,7 @@ class FrankWolfeReplay:
     """
 
     kind: ClassVar[str] = "frank-wolfe"
+    beside: ClassVar[int] = 0
 
     length: float
     keep: float

@@ -27,6 +27,7 @@ class Neighbours:
     """
 
     kind: ClassVar[str] = "neighbours"
+    beside: ClassVar[int] = 0
 
     items: float
     ridge: float

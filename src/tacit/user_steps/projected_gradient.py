@@ -43,6 +43,7 @@ class GradientReplay:
     """
 
     kind: ClassVar[str] = "projected-gradient"
+    beside: ClassVar[int] = 0
 
     rate: float
     length: float

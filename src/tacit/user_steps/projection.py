@@ -28,6 +28,7 @@ class Projection:
     """
 
     kind: ClassVar[str] = "projection"
+    beside: ClassVar[int] = 0
 
     items: float
     ridge: float

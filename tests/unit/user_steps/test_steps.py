@@ -15,7 +15,14 @@ from tacit.folding import Centring, FoldIn
 from tacit.model import file
 from tacit.model.file import ModelFileError
 from tacit.model.item_model import ItemModel, load
-from tacit.user_steps import STEPS, FrankWolfeReplay, GradientReplay, Neighbours, Projection
+from tacit.user_steps import (
+    STEPS,
+    FrankWolfeReplay,
+    GradientReplay,
+    Neighbours,
+    Projection,
+    SeenProjection,
+)
 
 from ..serving.made_up import STATEMENT  # noqa: TID252 - the same model as serving's tests
 
@@ -43,6 +50,10 @@ def examples(rng):
             np.concatenate(V, axis=1),
         ),
         "projection": (Projection(N_ITEMS, 3.0), orthonormal(rng)),
+        "seen-projection": (
+            SeenProjection(0.3, 1.8),
+            np.column_stack([orthonormal(rng), rng.uniform(0.3, 2, N_ITEMS)]).astype(np.float32),
+        ),
     }
 
 
