@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 # Tests run side by side; threads of linear algebra on tiny matrices would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
+# LIBMF comes as source, without AVX unless asked for; the other peers are wheels.
+LIBMF_FLAGS := -O3 -march=native -DUSEAVX -DUSEOMP -fopenmp
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
 .PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale bench-papers nightly-scale wheel wheel-check clean
@@ -66,15 +68,19 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	$(BIN)/python bench/kernels/sums.py --repeats 5 > bench/results/sums.txt
 	$(BIN)/python bench/read.py --repeats 2 > bench/results/read.txt
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
+	$(BIN)/python bench/steps.py > bench/results/steps.txt
+	$(BIN)/python bench/frank_wolfe_speed.py > bench/results/frank_wolfe_speed.txt
 	$(BIN)/python bench/report.py
 
 .venv-peers/.installed: bench/peers.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet --requirement bench/peers.txt
+	CFLAGS="$(LIBMF_FLAGS)" CXXFLAGS="$(LIBMF_FLAGS)" LDFLAGS=-fopenmp .venv-peers/bin/pip install --quiet --no-cache-dir \
+	  --requirement bench/peers.txt
 	@touch $@
 
-bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside implicit and LensKit
+bench-peers: $(VENV)/.installed .venv-peers/.installed ## training beside implicit, LensKit and LIBMF
 	$(BIN)/python bench/peers.py > bench/results/peers.txt
+	$(BIN)/python bench/sgd.py > bench/results/sgd.txt
 	$(BIN)/python bench/report.py
 
 bench-scale: $(VENV)/.tools ## what is measured beyond one process or its memory: rows on disk, many items, Spark

@@ -31,6 +31,8 @@ QUESTIONS = {
     "dplmc_synthetic": "Does private gradient descent beat private ALS as its paper says?",
     "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper, on Jester?",
     "frank_wolfe_rank_one": "The same on the paper's synthetic matrix of rank one.",
+    "steps": "Are gradient and Langevin steps as fast as ALS, and large data as fast as small?",
+    "sgd": "How many ratings a second does gradient descent take, beside LIBMF?",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
     "table5": "What are the published settings of private ALS worth, and what does tacit do there?",
     "sgld": "What do privacy, and a look-up table of normals, cost SGLD?",
