@@ -10,7 +10,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
 LIBMF_FLAGS := -O3 -march=native -DUSEAVX -DUSEOMP -fopenmp
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale bench-papers nightly-scale wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-accuracy bench-peers bench-scale bench-papers nightly-scale wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -70,6 +70,12 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
 	$(BIN)/python bench/steps.py > bench/results/steps.txt
 	$(BIN)/python bench/frank_wolfe_speed.py > bench/results/frank_wolfe_speed.txt
+	$(BIN)/python bench/report.py
+
+bench-accuracy: $(VENV)/.tools ## how well models predict on real ratings (TACIT_DATA), at each budget and beside the published algorithm
+	$(BIN)/python bench/accuracy.py > bench/results/accuracy.txt
+	$(BIN)/python bench/recipe.py > bench/results/recipe.txt
+	$(BIN)/python bench/papers/dpals.py > bench/results/dpals.txt
 	$(BIN)/python bench/report.py
 
 .venv-peers/.installed: bench/peers.txt

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
+    from tacit.contributions import Rows
     from tacit.folding import FoldIn
     from tacit.mechanisms.curator import Curator
-    from tacit.solvers.als import ALS
+    from tacit.solvers.als import ALS, Recipe
     from tacit.solvers.per_item import PerItem
 
 
@@ -43,9 +44,9 @@ def plan(options: PerItem, als: ALS, public: Public) -> Plan:
     first = preparation.releases()
     fold = h.fold(np.zeros((public.n_items, h.rank)), Centring())
     rows = replace(preparation.all_rows, clip=public.width)
-    question = ItemGramsAndGradient(rows, UserFactors(fold, h.factor_bound), h.row_bound)
+    question = asked(h, rows, fold)
     recounts = options.count_share if preparation.counts_again else 0.0
-    shares = {"gram": als.gram_share, "gradient": h.gradient_share - recounts}
+    shares = als.shares(h) | {"gradient": h.gradient_share - recounts}
     return Plan((*first, *priced(question, "factors", shares, times=als.steps)))
 
 
@@ -63,14 +64,21 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     V = h.start(public, als.seed)
     V = h.levelled(V * prepared.frequent[:, None])
     for t in range(als.steps):
-        users = UserFactors(h.fold(V, centring), h.factor_bound)
-        answer = curator.noisy_sum(ItemGramsAndGradient(rows, users, h.row_bound), "factors")
+        answer = curator.noisy_sum(asked(h, rows, h.fold(V, centring)), "factors")
         X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
+        h = h.told(answer, curator.plan, C, n)
         b = h.averaging if t else 1.0
-        step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise, public))
+        step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise))
         del answer, X  # their memory is what the next sums need
         V = h.levelled(((1 - b) * V + b * step) * prepared.frequent[:, None])
     return h.fold(V, centring)
+
+
+def asked(h: Recipe, rows: Rows, fold: FoldIn) -> ItemGramsAndGradient:
+    """What every step asks the users."""
+    return ItemGramsAndGradient(
+        rows, UserFactors(fold, h.factor_bound), h.row_bound, h.chance_bound
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
