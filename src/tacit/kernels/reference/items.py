@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import cho_solve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,9 +29,9 @@ def solve_items(
         upper = np.triu(matrix)
         A = upper + np.triu(upper, 1).T + ridges[j] * identity
         try:
-            np.linalg.cholesky(A)
+            L = np.linalg.cholesky(A)
         except np.linalg.LinAlgError:
             continue
         positive[j] = True
-        solutions[j] = np.linalg.solve(A, sides[j])
+        solutions[j] = cho_solve((L, True), sides[j])
     return solutions, positive
