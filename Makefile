@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
+# Tests run side by side; threads of linear algebra on tiny matrices would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
 .PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-scale nightly-scale wheel wheel-check clean
@@ -28,7 +30,7 @@ demo: $(VENV)/.installed ## build, train a private recommender on made-up rating
 	$(BIN)/tacit demo
 
 test: $(VENV)/.tools ## the tests that belong in CI
-	$(BIN)/pytest --numprocesses auto --dist loadgroup --quiet -m "not nightly"
+	$(PYTEST) --numprocesses auto --dist loadgroup --quiet -m "not nightly"
 
 lint: $(VENV)/.tools ## ruff, formatting, spelling
 	$(BIN)/ruff check .
@@ -46,11 +48,11 @@ format: $(VENV)/.tools ## let ruff rewrite
 	$(BIN)/ruff format .
 
 coverage: $(VENV)/.tools ## branch coverage of the CI tests: 95% of all, 100% of what carries the proof
-	$(BIN)/pytest --quiet -m "not nightly" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(PYTEST) --numprocesses auto --dist loadgroup --quiet -m "not nightly" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 	$(BIN)/coverage report --fail-under=100 --include='src/tacit/accounting/*,src/tacit/bounding/*,src/tacit/contributions/*,src/tacit/mechanisms/*'
 
 nightly: $(VENV)/.tools mutants ## everything that is too long for CI
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest --quiet
+	HYPOTHESIS_PROFILE=nightly $(PYTEST) --quiet
 
 mutants: $(VENV)/.tools ## break the privacy layer on purpose: every mutant must be caught
 	$(BIN)/python bench/mutants.py --output bench/results/mutants.txt
