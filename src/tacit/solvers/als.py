@@ -88,6 +88,12 @@ class ALS:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
         if not (self.offset_share or 0) + self.gram_share < 1:
             raise ValueError("offset_share + gram_share must be below 1")
+        if not isinstance(self.feedback, Implicit) and self.feedback not in {
+            None,
+            "explicit",
+            "implicit",
+        }:
+            raise ValueError(f"feedback must be 'explicit' or 'implicit', got {self.feedback!r}")
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item"}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
 

@@ -48,22 +48,25 @@ class AveragedFactors:
         return cls(size, V, nothing, V, nothing)
 
     @property
-    def _moment(self) -> NDArray[np.float64]:
-        """V^T V with what is unknown of it; never singular."""
-        M = self.V.T @ self.V
-        M[np.diag_indices_from(M)] += self.unknown + 1e-7 * np.trace(M) / len(M) + 1e-30
-        return M
-
-    @property
     def directions(self) -> NDArray[np.float64]:
-        """V M^-1: a user's row times these are her factors."""
-        return np.asarray(np.linalg.solve(self._moment, self.V.T).T, np.float64)
+        """V M^-1 with M = V^T V + unknown: a user's row times these are her factors."""
+        return np.asarray(np.linalg.solve(_moment(self.V, self.unknown), self.V.T).T, np.float64)
 
-    @property
-    def balanced(self) -> NDArray[np.float64]:
-        """V M^-1/2, of which both her factors and her predictions can be made."""
-        values, Q = np.linalg.eigh(self._moment)
-        turned: NDArray[np.float64] = self.V @ Q / np.sqrt(values)
+    def balanced(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """V M^-1/2, of which both her factors and her predictions are made.
+
+        own: for each item what it adds to its own second moment, which tells nothing of others. It
+            is taken out here at last, and factors that live on it alone go. In the steps it stays:
+            without it the matrix has large negative eigenvalues, whose directions would be found.
+        """
+        found, D = self.V, self.directions
+        found = found - own[:, None] * D
+        C = D.T @ found
+        moments, Q = np.linalg.eigh((C + C.T) / 2)
+        Q = Q[:, moments > 0]
+        found, unknown = found @ Q, Q.T**2 @ self.unknown
+        values, turn = np.linalg.eigh(_moment(found, unknown))
+        turned: NDArray[np.float64] = found @ turn / np.sqrt(values)
         return turned
 
     def after(self, P: NDArray[np.float64], noise: float, b: float | None) -> AveragedFactors:
@@ -85,3 +88,10 @@ class AveragedFactors:
         found, variance = found * scale, variance * moments
         V, unknown = shrunk_factors(found, variance, self.size)
         return AveragedFactors(self.size, found, variance, V, unknown, self.steps + 1)
+
+
+def _moment(V: NDArray[np.float64], unknown: NDArray[np.float64]) -> NDArray[np.float64]:
+    """V^T V with what is unknown of it; never singular."""
+    M: NDArray[np.float64] = V.T @ V
+    M[np.diag_indices_from(M)] += unknown + 1e-7 * np.trace(M) / max(len(M), 1) + 1e-30
+    return M
