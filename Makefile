@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-recall wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -64,6 +64,10 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 	$(BIN)/python bench/kernels/sums.py --repeats 5 > bench/results/sums.txt
 	$(BIN)/python bench/read.py --repeats 2 > bench/results/read.txt
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/serving.py > bench/results/serving.txt
+	$(BIN)/python bench/report.py
+
+bench-recall: $(VENV)/.tools ## Recall@20 on held-out users at each budget; needs the ratings
+	$(BIN)/python bench/recall.py > bench/results/recall.txt
 	$(BIN)/python bench/report.py
 
 .venv-peers/.installed: bench/peers.txt

@@ -26,6 +26,7 @@ seconds between machines.
 # What each file answers, in the order of the page; a file that is not listed comes after them.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
+    "recall": "How much of what held-out users saw is recommended to them, at each budget?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
     "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper?",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",

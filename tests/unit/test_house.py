@@ -145,6 +145,7 @@ def test_the_library_prints_and_logs_nothing():
 ORDINARY_RANDOMNESS = {
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
     "src/tacit/descent/state.py": "the first factors, which see no data",
+    "src/tacit/solvers/averaged_factors.py": "the first factors, which see no data",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
     "src/tacit/solvers/item_loss.py": "the same",
     "src/tacit/solvers/frank_wolfe.py": "start vectors of Oja's method, which see no data",

@@ -39,7 +39,10 @@ def recommend(
     model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
     known: Annotated[
         str | None,
-        typer.Option(help="One user's ratings: 'id=5,id2=3', or a JSON file; items alone where implicit.", show_default=False),
+        typer.Option(
+            help="One user's ratings: 'id=5,id2=3', or a JSON file; items alone where implicit.",
+            show_default=False,
+        ),
     ] = None,
     users: Annotated[
         Path | None,

@@ -71,6 +71,6 @@ class SeenProducts(Contribution):
         lengths = self.step.lengths(block, amounts)
         rows = amounts / np.repeat(lengths, np.diff(block.indptr))
         q = levels.scale_ratings(grid.snap(rows, block.indptr, a.step, a.limit), block)
-        X = fold.user_factors(block) / lengths[:, None].astype(np.float32)
-        X = self._users.on_grid(X[:, : -self.step.beside])
+        x = (fold.user_factors(block) / lengths[:, None]).astype(np.float32)
+        X = self._users.on_grid(x[:, : -self.step.beside])
         kernels.scatter_outer(block.indptr, block.items, q, X, sums["product"])

@@ -107,7 +107,7 @@ class Implicit:
         return users.facing(V.balanced(own * 0 if kept else own / own.sum()))
 
     def recipe(self, als: ALS, public: Public) -> Recipe:
-        """n mu / sqrt(m) tells how many factors stand above the noise, n how many above chance.
+        """N mu / sqrt(m) tells how many factors stand above the noise, n how many above chance.
 
         m factors would be no model at all: every row would be its own prediction.
         """
@@ -146,7 +146,7 @@ class Users:
     weights: NDArray[np.float64]
 
     def facing(self, directions: NDArray[np.float64]) -> FoldIn:
-        """x is her row, not divided by its norm, times these directions.
+        """X is her row, not divided by its norm, times these directions.
 
         The score of an item is then x . direction / weight: for directions V M^-1/2 with
         M = V^T V it is what the model expects of her entry, in units of that of a seen item.

@@ -20,6 +20,7 @@ from tacit.evaluation.ranking import best_items
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.rehearsal import Rehearsal
+from tacit.serving.explain import similarities
 from tacit.solvers import ALS, Popularity
 from tacit.solvers.averaged_factors import AveragedFactors
 from tacit.solvers.factor_shrinkage import shrunk_factors
@@ -317,8 +318,6 @@ def test_similar_items_do_not_look_at_the_weights(rng):
     fold = trained(ALS(feedback="implicit", rank=3), block_of(rng))
     V = fold.item_factors[:, :-1].astype(np.float64)
     cosine = V[4] @ V[9] / np.linalg.norm(V[4]) / np.linalg.norm(V[9])
-    from tacit.serving.explain import similarities  # noqa: PLC0415 - of one test only
-
     assert similarities(fold, 9)[4] == pytest.approx(cosine)
 
 
