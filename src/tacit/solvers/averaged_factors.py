@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.solvers.factor_shrinkage import shrunk_factors
+from tacit.solvers.factor_shrinkage import Posterior, shrunk_factors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,15 +27,13 @@ class AveragedFactors:
     size: of the rows of V, as the counts let expect it.
     average: of the steps so far, with noise; in the basis of V.
     variance: of that noise, for each factor.
-    V: the average, shrunk.
-    unknown: for each factor, what V^T V is expected to lack.
+    posterior: of V; `unknown` is what V^T V is expected to lack.
     """
 
     size: NDArray[np.float64]
     average: NDArray[np.float64]
     variance: NDArray[np.float64]
-    V: NDArray[np.float64]
-    unknown: NDArray[np.float64]
+    posterior: Posterior
     steps: int = 0
 
     @classmethod
@@ -45,12 +43,13 @@ class AveragedFactors:
         V = rng.standard_normal((len(size), rank)) * size[:, None] * 0.1
         V[:, 0] = size * 0.4
         nothing = np.zeros(rank)
-        return cls(size, V, nothing, V, nothing)
+        return cls(size, V, nothing, Posterior(V, np.ones_like(V), nothing))
 
     @property
     def directions(self) -> NDArray[np.float64]:
         """V M^-1 with M = V^T V + unknown: a user's row times these are her factors."""
-        return np.asarray(np.linalg.solve(_moment(self.V, self.unknown), self.V.T).T, np.float64)
+        V, _, unknown = self.posterior
+        return np.asarray(np.linalg.solve(_moment(V, unknown), V.T).T, np.float64)
 
     def balanced(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """V M^-1/2, of which both her factors and her predictions are made.
@@ -59,12 +58,13 @@ class AveragedFactors:
             is taken out here at last, and factors that live on it alone go. In the steps it stays:
             without it the matrix has large negative eigenvalues, whose directions would be found.
         """
-        found, D = self.V, self.directions
-        found = found - own[:, None] * D
+        V, kept, unknown = self.posterior
+        D = self.directions
+        found = V - kept * own[:, None] * D
         C = D.T @ found
         moments, Q = np.linalg.eigh((C + C.T) / 2)
         Q = Q[:, moments > 0]
-        found, unknown = found @ Q, Q.T**2 @ self.unknown
+        found, unknown = found @ Q, Q.T**2 @ unknown
         values, turn = np.linalg.eigh(_moment(found, unknown))
         turned: NDArray[np.float64] = found @ turn / np.sqrt(values)
         return turned
@@ -86,8 +86,8 @@ class AveragedFactors:
             variance = (1 - b) ** 2 * (Q.T**2 @ self.variance) + b**2 * variance
         scale = np.sqrt(moments)
         found, variance = found * scale, variance * moments
-        V, unknown = shrunk_factors(found, variance, self.size)
-        return AveragedFactors(self.size, found, variance, V, unknown, self.steps + 1)
+        posterior = shrunk_factors(found, variance, self.size)
+        return AveragedFactors(self.size, found, variance, posterior, self.steps + 1)
 
 
 def _moment(V: NDArray[np.float64], unknown: NDArray[np.float64]) -> NDArray[np.float64]:

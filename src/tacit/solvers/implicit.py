@@ -102,9 +102,18 @@ class Implicit:
             question = SeenProducts(users.facing(V.directions), h.bound)
             P = curator.noisy_sum(question, "factors")["product"] / public.n_users
             V = V.after(P, plan["factors.product"].std / public.n_users, h.averaging)
-        own = counts * users.weights**2
-        kept = self.diagonal == "kept"
-        return users.facing(V.balanced(own * 0 if kept else own / own.sum()))
+        return users.facing(V.balanced(self._own(users, h)))
+
+    def _own(self, users: Users, h: Recipe) -> NDArray[np.float64]:
+        """For each item what it adds to its own second moment per user, as far as counts tell.
+
+        All items together add 1, the squared norm of a row. Where factors are cut to the bound,
+        though their second moment is scaled to I, the answers have lost bound^2 / rank of it.
+        """
+        own = users.counts * users.weights**2
+        cut = min(1.0, h.bound**2 / h.rank) if self.diagonal == "removed" else 0.0
+        scaled: NDArray[np.float64] = own / own.sum() * cut
+        return scaled
 
     def recipe(self, als: ALS, public: Public) -> Recipe:
         """N mu / sqrt(m) tells how many factors stand above the noise, n how many above chance.

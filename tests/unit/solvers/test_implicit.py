@@ -329,7 +329,7 @@ def test_shrinkage_comes_near_the_truth_and_knows_how_near(rng):
     true = rng.standard_normal((4000, 2)) * size[:, None] * [1.0, 0.2]
     noise = np.array([0.25, 0.25])
     noisy = true + rng.standard_normal(true.shape) * np.sqrt(noise)
-    mean, unknown = shrunk_factors(noisy, noise, size)
+    mean, _, unknown = shrunk_factors(noisy, noise, size)
     left = np.sum((mean - true) ** 2, axis=0)
     assert np.all(left < 0.9 * np.sum((noisy - true) ** 2, axis=0))
     assert left[1] < 0.2 * 4000 * noise[1]
@@ -338,10 +338,11 @@ def test_shrinkage_comes_near_the_truth_and_knows_how_near(rng):
 
 def test_without_noise_nothing_is_shrunk_and_nothing_but_noise_is_gone(rng):
     V, size = rng.standard_normal((50, 3)), np.ones(50)
-    mean, unknown = shrunk_factors(V, np.zeros(3), size)
+    mean, kept, unknown = shrunk_factors(V, np.zeros(3), size)
     np.testing.assert_array_equal(mean, V)
     assert not unknown.any()
-    lost, _ = shrunk_factors(np.zeros((50, 3)), np.ones(3), size)
+    assert np.all(kept == 1)
+    lost, _, _ = shrunk_factors(np.zeros((50, 3)), np.ones(3), size)
     assert not lost.any()
 
 
@@ -349,7 +350,7 @@ def test_all_steps_count_the_later_the_more(rng):
     """Equal releases: the average is theirs, and its noise falls as the weights t^2 say."""
     size = np.full(60, 1.0)
     V = AveragedFactors.start(size / np.linalg.norm(size), 1, seed=0)
-    P = V.V * 2.0
+    P = V.posterior.mean * 2.0
     variances = []
     for _ in range(30):
         V = V.after(P, 1e-6, None)
