@@ -107,8 +107,8 @@ class Implicit:
     def _own(self, users: Users, h: Recipe) -> NDArray[np.float64]:
         """For each item what it adds to its own second moment per user, as far as counts tell.
 
-        All items together add 1, the squared norm of a row. Where factors are cut to the bound,
-        though their second moment is scaled to I, the answers have lost bound^2 / rank of it.
+        All items together add 1, the squared norm of a row. Factors whose second moment is I have
+        squared norm rank; where they are cut to the bound, answers hold bound^2 / rank of it.
         """
         own = users.counts * users.weights**2
         cut = min(1.0, h.bound**2 / h.rank) if self.diagonal == "removed" else 0.0
@@ -116,7 +116,7 @@ class Implicit:
         return scaled
 
     def recipe(self, als: ALS, public: Public) -> Recipe:
-        """N mu / sqrt(m) tells how many factors stand above the noise, n how many above chance.
+        """How many factors stand above noise follows from n mu / sqrt(m), above chance from n.
 
         m factors would be no model at all: every row would be its own prediction.
         """
