@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint constraints.txt
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-recall wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-peers bench-recall bench-scale nightly-scale wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -79,8 +79,14 @@ bench-peers: $(VENV)/.installed .venv-peers/.installed ## a training step beside
 	$(BIN)/python bench/peers.py > bench/results/peers.txt
 	$(BIN)/python bench/report.py
 
-bench-scale: $(VENV)/.tools ## what is measured beyond one process: Spark
+bench-scale: $(VENV)/.tools ## what is measured beyond one process or its memory: rows on disk, many items, Spark
+	$(BIN)/python bench/scale.py > bench/results/scale.txt
+	$(BIN)/python bench/catalogue.py > bench/results/catalogue.txt
 	$(BIN)/python bench/spark.py > bench/results/spark.txt
+	$(BIN)/python bench/report.py
+
+nightly-scale: $(VENV)/.tools ## a billion ratings on this machine: half an hour and 40 GB of disk
+	$(BIN)/python bench/scale.py --billion > bench/results/scale_billion.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

@@ -4,9 +4,9 @@
     python bench/mutants.py [--output FILE] [--only WORD] [--jobs N]
 
 A mutant is a copy of the package in which one place is wrong (bench/mutants.toml lists them). The
-test files named beside it run first, then, should it survive, all tests that carry the privacy
-proof; a survivor fails this command. Mutants of `cpp/` are compiled, one by one, from a copy of the
-sources.
+test that caught it the last time runs first, by what the committed output says; then, should it
+survive, the test files named beside it, then all tests that carry the privacy proof; a survivor
+fails this command. Mutants of `cpp/` are compiled, one by one, from a copy of the sources.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ PROOF = (
     *("tests/unit/data", "tests/unit/mechanisms", "tests/unit/test_folding.py"),
     "tests/unit/test_training.py",
 )
+REPORT = ROOT / "bench" / "results" / "mutants.txt"
+FAILED = 1  # pytest's status
 BUILT_FROM = ("src", "cpp", "CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
 
 
@@ -47,6 +49,10 @@ class Mutant(NamedTuple):
     right: str
     wrong: str
     tests: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}: {self.what}"
 
     @property
     def compiled(self) -> bool:
@@ -109,13 +115,21 @@ def compiled_package(tree: Path, folder: Path) -> None:
         raise SystemExit(f"the sources do not compile:\n{done.stderr[-2000:]}")
 
 
-def passes(folder: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
-    """Whether the tests pass against the copy, and the first that did not."""
+class Outcome(NamedTuple):
+    """Pytest's status, and the first test that failed."""
+
+    status: int
+    failed: str
+
+
+def outcome(folder: Path, tests: tuple[str, ...]) -> Outcome:
+    """Of these tests against the copy of the package."""
     (folder / "sitecustomize.py").write_text(SITE)
     environment = os.environ | {
         "TACIT_MUTANT": str(folder),
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
     subprocess.run([sys.executable, "-c", HERE], cwd=ROOT, env=environment, check=True)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
@@ -129,28 +143,38 @@ def passes(folder: Path, tests: tuple[str, ...]) -> tuple[bool, str]:
             break
     else:
         raise SystemExit("the tests were killed three times")
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    ended = f"{' '.join(tests)}, which ended with status {done.returncode}"
-    return done.returncode == 0, failed[1] if failed else ended
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    return Outcome(done.returncode, failed[1] if failed else "")
 
 
-def verdict(mutant: Mutant, folder: Path) -> str:
-    """By which test the package in the folder is caught, or that it is not."""
+def remembered() -> dict[str, str]:
+    """By which test each mutant was caught the last time."""
+    lines = REPORT.read_text().splitlines() if REPORT.is_file() else []
+    found = (re.match(r" *\d+ (.*): caught by (\S+::.*)$", line) for line in lines)
+    return {match[1]: match[2] for match in found if match}
+
+
+def verdict(mutant: Mutant, folder: Path, last: str | None) -> str | None:
+    """By which test the package in the folder is caught, if it is."""
+    if last and outcome(folder, (last,)).status == FAILED:  # any other status: no such test now
+        return last
     for tests in (mutant.tests, PROOF):
-        passed, by = passes(folder, tests)
-        if not passed:
-            return f"caught by {by}"
-    return "SURVIVED"
+        found = outcome(folder, tests)
+        if found.failed:
+            return found.failed
+        if found.status != 0:
+            raise SystemExit(f"{mutant.name}: {tests} ended with status {found.status}")
+    return None
 
 
-def judged(mutant: Mutant) -> str:
+def judged(mutant: Mutant, last: str | None) -> str | None:
     """The verdict on a mutant of the Python sources."""
     with tempfile.TemporaryDirectory() as name:
         mutant.apply(copy_of_package(Path(name)) / mutant.file)
-        return verdict(mutant, Path(name))
+        return verdict(mutant, Path(name), last)
 
 
-def judged_compiled(mutant: Mutant, tree: Path) -> str:
+def judged_compiled(mutant: Mutant, tree: Path, last: str | None) -> str | None:
     """The verdict on a mutant of the C++ sources, which are put right again."""
     path = tree / mutant.file
     before = path.read_text()
@@ -158,16 +182,18 @@ def judged_compiled(mutant: Mutant, tree: Path) -> str:
     try:
         with tempfile.TemporaryDirectory() as name:
             compiled_package(tree, Path(name))
-            return verdict(mutant, Path(name))
+            return verdict(mutant, Path(name), last)
     finally:
         path.write_text(before)
 
 
-def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
-    """Pairs of mutant and verdict, in order."""
+def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str | None]]:
+    """Pairs of mutant and the test that caught it, in order."""
     python = [mutant for mutant in mutants if not mutant.compiled]
+    caught = remembered()
+    last = [caught.get(mutant.name) for mutant in mutants]
     with ThreadPoolExecutor(jobs) as pool, tempfile.TemporaryDirectory() as name:
-        yield from zip(python, pool.map(judged, python), strict=True)
+        yield from zip(python, pool.map(judged, python, last), strict=True)
         for part in BUILT_FROM:
             source, target = ROOT / part, Path(name) / part
             if source.is_dir():
@@ -177,24 +203,23 @@ def verdicts(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
             else:
                 shutil.copy(source, target)
         for mutant in mutants[len(python) :]:
-            yield mutant, judged_compiled(mutant, Path(name))
+            yield mutant, judged_compiled(mutant, Path(name), caught.get(mutant.name))
 
 
-def check_without_mutant(mutants: list[Mutant]) -> None:
-    """The tests named beside the mutants pass as long as nothing is wrong."""
-    tests = tuple(sorted({test for mutant in mutants for test in mutant.tests}))
+def check_without_mutant(tests: set[str]) -> None:
+    """What noticed the mutants passes as long as nothing is wrong."""
     with tempfile.TemporaryDirectory() as name:
         copy_of_package(Path(name))
-        passed, by = passes(Path(name), tests)
-    if not passed:
-        raise SystemExit(f"the tests fail without any mutant: {by}")
+        found = outcome(Path(name), tuple(sorted(tests)))
+    if found.status != 0:
+        raise SystemExit(f"a test fails without any mutant: {found.failed or found.status}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, help="also write the report there")
     parser.add_argument("--only", default="", help="only mutants whose file or description has it")
-    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time")
     asked = parser.parse_args()
     lines = []
 
@@ -203,19 +228,18 @@ def main() -> int:
         lines.append(line)
 
     mutants = [each for each in listed() if asked.only in f"{each.file} {each.what}"]
-    start, survivors = time.perf_counter(), 0
-    check_without_mutant(mutants)
+    start, noticed = time.perf_counter(), []
     say("command    python bench/mutants.py")
-    say("without a mutant: all tests pass")
-    for number, (mutant, outcome) in enumerate(verdicts(mutants, asked.jobs), 1):
-        survivors += outcome == "SURVIVED"
-        say(f"{number:3d} {mutant.file}: {mutant.what}: {outcome}")
-    say(f"{len(mutants) - survivors} of {len(mutants)} mutants caught")
+    for number, (mutant, by) in enumerate(verdicts(mutants, asked.jobs), 1):
+        noticed += [by] if by else []
+        say(f"{number:3d} {mutant.name}: {f'caught by {by}' if by else 'SURVIVED'}")
+    check_without_mutant(set(noticed))
+    say(f"{len(noticed)} of {len(mutants)} mutants caught, by tests that pass without them")
     print(f"{time.perf_counter() - start:.0f} s")
     if asked.output:
         asked.output.parent.mkdir(parents=True, exist_ok=True)
         asked.output.write_text("\n".join(lines) + "\n")
-    return 1 if survivors else 0
+    return 0 if len(noticed) == len(mutants) else 1
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.ledger import BudgetError
     from tacit.model.file import ModelFileError
     from tacit.model.item_model import ItemModel, load
+    from tacit.serving.nearest import NearestItems
     from tacit.serving.recommend_file import recommend_file
     from tacit.serving.recommend_frame import recommend_frame
     from tacit.solvers.als import ALS
@@ -46,6 +47,7 @@ _HOME = {
     "ItemOffsets": "tacit.solvers.item_offsets",
     "Langevin": "tacit.solvers.langevin",
     "ModelFileError": "tacit.model.file",
+    "NearestItems": "tacit.serving.nearest",
     "PerItem": "tacit.solvers.per_item",
     "SGD": "tacit.solvers.sgd",
     "PrivacyStatement": "tacit.accounting.statement",
@@ -71,6 +73,7 @@ __all__ = [
     "ItemOffsets",
     "Langevin",
     "ModelFileError",
+    "NearestItems",
     "PerItem",
     "PrivacyStatement",
     "ProjectedGradient",

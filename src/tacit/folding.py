@@ -123,8 +123,10 @@ class FoldIn:
         if self.step is not None:
             self.step.check(V)
         # Computed once where the factors are made: workers with another BLAS see the same bits.
-        wide = V.astype(np.float64)
-        prior = (self.unobserved * (wide.T @ wide)).astype(np.float32)
+        prior = np.zeros((self.rank, self.rank), np.float32)
+        if self.unobserved > 0:
+            wide = V.astype(np.float64)
+            prior = (self.unobserved * (wide.T @ wide)).astype(np.float32)
         object.__setattr__(self, "prior", prior)
 
     @property

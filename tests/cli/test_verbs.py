@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import count
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -16,8 +17,12 @@ import pytest
 from typer.testing import CliRunner
 
 import tacit
+from tacit.audit import canary
 from tacit.cli.app import VERBS, app
 from tacit.data.split import by_rating
+from tacit.mechanisms import curator, gaussian
+from tacit.mechanisms.entropy import SeededSource
+from tacit.model.item_model import ItemModel
 from tacit.solvers import SOLVERS
 
 CANARY = "canary-of-ann"
@@ -161,6 +166,19 @@ def test_a_training_that_breaks_off_says_what_it_spent(folder, tmp_path, monkeyp
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_model_that_cannot_be_saved_is_spent_all_the_same(folder, tmp_path, monkeypatch, fault):
+    def full(*_):
+        raise fault
+
+    monkeypatch.setattr(ItemModel, "save", full)
+    words = ("fit", folder / "train.parquet", "-e", 1, "-o", tmp_path / "m", "-a", "popularity")
+    answer = run(*words)
+    assert answer.exit_code == (1 if isinstance(fault, OSError) else 130)
+    assert "1 of 1 planned releases are spent: epsilon 1.0" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
 def test_settings_are_those_of_the_solver(folder, tmp_path):
     listed = answered("algorithms")
     assert listed["item-offsets"]["steps"] == 5
@@ -187,6 +205,21 @@ def test_recommend_for_one(folder, model, tmp_path):
     same = answered("recommend", model, "--known", tmp_path / "known.json", "-n", 3)
     assert same["recommendations"] == pairs
     assert "Film" in run("recommend", model, "--known", "i1=5").stdout
+
+
+def test_recommend_among_candidates_and_with_unknown_items(model):
+    words = ("recommend", model, "--known", "i1=5,nowhere=3", "--candidates", "i3, i1,i2")
+    assert "--unknown-items drop" in refused(*words)
+
+    def items(*more):
+        pairs = answered(*words, "--unknown-items", "drop", *more)["recommendations"]
+        return {pair["item"] for pair in pairs}
+
+    assert items() == {"i2", "i3"}
+    assert items("--seen", "keep") == {"i1", "i2", "i3"}
+    assert "candidates are not in this model" in refused(
+        "recommend", model, "--known", "i1=5", "--candidates", CANARY
+    )
 
 
 def test_recommend_for_many_is_recommend_for_each(folder, model, tmp_path):
@@ -294,6 +327,21 @@ def test_inspect(model):
     assert "joint differential privacy of each user" in shown
 
 
+def test_an_exported_index_recommends_what_the_model_does(model, tmp_path):
+    pytest.importorskip("usearch")
+    facts = answered("export", model, "-o", tmp_path / "index")
+    assert facts["items"] == 50
+    known = ("recommend", model, "--known", "i1=5,i2=1", "-n", 5)
+    near = answered(*known, "--index", tmp_path / "index")["recommendations"]
+    exact = answered(*known)["recommendations"]
+    assert [each["item"] for each in near] == [each["item"] for each in exact]
+    assert "50 items" in run("export", model, "-o", tmp_path / "index").stdout
+    assert "no whole index" in refused(*known, "--index", tmp_path)
+    assert "--index goes with --known" in refused(
+        "recommend", model, "--users", "u.parquet", "-o", tmp_path / "o", "--index", tmp_path
+    )
+
+
 def test_demo_shows_a_table_and_a_picture(tmp_path):
     facts = answered("demo", "--users", 200, "--output", tmp_path / "new" / "demo.svg")
     assert facts["popularity, epsilon 1.recall@20"] > 0
@@ -303,6 +351,26 @@ def test_demo_shows_a_table_and_a_picture(tmp_path):
     assert "not covered by the statement" in picture
     rows = sum(name.endswith(".rmse") for name in facts)
     assert picture.count("</text>") == 4 + 3 * rows
+
+
+def test_audit_measures_what_is_claimed(monkeypatch):
+    numbers = count()
+    monkeypatch.setattr(canary, "NoiseSource", lambda: SeededSource(next(numbers)))
+    facts = answered("audit", "-a", "svd", "--set", "method=knn", "--runs", 60)
+    assert facts["mu.claimed"] == pytest.approx(1.5)
+    assert facts["mu.reached"] == pytest.approx(facts["mu.canary"], abs=4 * facts["mu.error"])
+    assert "method='knn'" in facts["solver"]
+    assert not facts["refuted"]
+    assert "Not refuted" in run("audit", "-a", "popularity", "--runs", 30).stdout
+
+    def third(sums, std, source, *, symmetric):
+        return gaussian.add_noise(sums, std / 3, source, symmetric=symmetric)
+
+    monkeypatch.setattr(curator, "add_noise", third)
+    answer = run("audit", "-a", "popularity", "--runs", 60)
+    assert answer.exit_code == 1
+    assert "REFUTED" in answer.stdout
+    assert "no noise makes it private" in refused("audit", "-a", "sgd")
 
 
 def test_no_epsilon_is_accepted_that_is_none(folder, tmp_path):

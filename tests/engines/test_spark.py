@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,14 +15,17 @@ import tacit
 from tacit.accounting.calibrate import calibrate
 from tacit.accounting.public import Public
 from tacit.accounting.release import Plan, Release
-from tacit.contributions import REGISTRY
+from tacit.contributions import REGISTRY, Contribution
 from tacit.data.errors import DataError
+from tacit.data.spark import SparkRows
+from tacit.data.spark_blocks import Encoded
 from tacit.engines.local import LocalThreads
+from tacit.engines.shards import Sizes
 from tacit.engines.spark import SparkEngine
 from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import NoiseSource, SeededSource
 from tacit.solvers import SOLVERS
-from tacit.training import Budget, Execution, train
+from tacit.training import Budget, Execution, calibrated_plan, train
 
 from ..property.examples import examples, n_items_of  # noqa: TID252 - as the registry tests
 
@@ -51,6 +55,7 @@ def table(n_users=80, n_items=N_ITEMS, seed=5):
 
 ROWS = table()
 KEYWORDS = {"items": list(range(N_ITEMS)), "scale": (0.5, 5)}
+BUDGET = Budget(200.0, 1e-3)
 LATE = pytest.mark.nightly
 
 
@@ -77,43 +82,102 @@ def same(one, other):
     return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
 
 
-def check_all(engine, local):
-    for name in sorted(REGISTRY):
-        for contribution in EXAMPLES[name]:
-            if n_items_of(contribution) == N_ITEMS:
-                assert same(engine.total(contribution), one_thread(local).total(contribution)), name
+class Recording(LocalThreads):
+    """Keeps what it is asked for."""
+
+    def __init__(self, block):
+        super().__init__(block, threads=1)
+        self.asked = []
+
+    def total(self, contribution):
+        self.asked.append(contribution)
+        return super().total(contribution)
 
 
-def test_sums_are_those_of_one_thread(ratings, local):
-    """One of each kind of sum here, the rest of the registry at night."""
-    engine = SparkEngine(ratings.rows)
-    for name in ("ItemCounts", "GramAndGradient", "LeastSquares", "PowerProduct"):
-        contribution = EXAMPLES[name][0]
-        assert same(engine.total(contribution), one_thread(local).total(contribution)), name
+def asked_by(solver, ratings):
+    """The first and the last of each kind of sum that a training asks for."""
+    scale = (ratings.scale.low, ratings.scale.high)
+    public, plan = calibrated_plan(
+        solver, n_users=ratings.n_users, n_items=N_ITEMS, scale=scale, budget=BUDGET
+    )
+    engine = Recording(ratings.block)
+    solver.fit(DataCurator(engine, public, plan, SeededSource(3)))
+    found = {}
+    for contribution in engine.asked:
+        found.setdefault(type(contribution), []).append(contribution)
+    return [each for several in found.values() for each in (several[0], several[-1])]
 
 
-@pytest.mark.nightly
+class Together(Contribution):
+    """Several contributions as one, so that Spark is asked once for all of them."""
+
+    def __init__(self, several):
+        self.several = several
+
+    @property
+    def parts(self):
+        return tuple(
+            replace(part, name=f"{n}.{part.name}")
+            for n, each in enumerate(self.several)
+            for part in each.parts
+        )
+
+    def add(self, block, sums):
+        for n, each in enumerate(self.several):
+            each.add(block, {part.name: sums[f"{n}.{part.name}"] for part in each.parts})
+
+
+def spread(spark, block, partitions):
+    """The rows of a block over so many partitions."""
+    blocks = [Encoded("", each) for each in block.split(len(block.items) // 20)]
+    encoded = spark.sparkContext.parallelize(blocks, partitions)
+    return SparkRows(encoded, block.n_users, block.n_items, personal=False)
+
+
+@pytest.fixture(scope="module")
+def everything(local):
+    """What every solver asks for, every contribution there is, and their sums here."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    several = [each for name in sorted(SOLVERS) for each in asked_by(SOLVERS[name](), local)]
+    several += [
+        each for instances in EXAMPLES.values() for each in instances if n_items_of(each) == N_ITEMS
+    ]
+    together = Together(several)
+    return together, one_thread(local).total(together)
+
+
 @pytest.mark.parametrize("partitions", range(1, 9))
-def test_sums_are_those_of_one_thread_for_any_partitions(spark, local, partitions):
+def test_every_solver_gets_the_sums_of_one_thread(spark, local, everything, partitions):
+    together, expected = everything
+    rows = spread(spark, local.block, partitions)
+    assert rows.encoded.getNumPartitions() == partitions
+    assert same(SparkEngine(rows).total(together), expected)
+
+
+@pytest.mark.parametrize("partitions", [1, 3, pytest.param(8, marks=LATE)])
+def test_rows_that_spark_reads_are_summed_as_those_read_here(spark, local, partitions):
     found = on(spark, partitions=partitions, **KEYWORDS)
     assert found.rows.encoded.getNumPartitions() == partitions
-    check_all(SparkEngine(found.rows), local)
+    contribution = EXAMPLES["GramAndGradient"][0]
+    assert same(SparkEngine(found.rows).total(contribution), one_thread(local).total(contribution))
     found.rows.unpersist()
 
 
 @pytest.mark.parametrize("fan_in", [2, pytest.param(3, marks=LATE), pytest.param(5, marks=LATE)])
 def test_shards_added_up_in_a_tree_give_the_same(spark, local, fan_in):
     """With so small a shard and so impatient a driver every sum takes every way there is."""
-    found = on(spark, partitions=5, **KEYWORDS)
-    engine = SparkEngine(found.rows, shard=50, direct=1, fan_in=fan_in)
-    contribution = EXAMPLES["GramAndGradient"][0]
+    rows = spread(spark, local.block, 5)
+    engine = SparkEngine(rows, sizes=Sizes(50, 20, 1), direct=1, fan_in=fan_in)
+    contribution = EXAMPLES["ItemGramsAndGradient"][0]
     assert same(engine.total(contribution), one_thread(local).total(contribution))
 
 
-def test_large_sums_come_one_shard_after_the_other(ratings, local, monkeypatch):
+def test_large_sums_come_one_task_after_the_other(ratings, local, monkeypatch):
     monkeypatch.setattr("tacit.engines.spark.AT_ONCE", 1)
-    contribution = EXAMPLES["ItemGradient"][0]
-    total = SparkEngine(ratings.rows, shard=100).total(contribution)
+    contribution = EXAMPLES["GramAndGradient"][0]
+    total = SparkEngine(ratings.rows, sizes=Sizes(100, 30)).total(contribution)
     assert same(total, one_thread(local).total(contribution))
 
 
@@ -122,7 +186,7 @@ def test_large_sums_come_one_shard_after_the_other(ratings, local, monkeypatch):
 )
 def test_training_gives_the_same_model_and_statement(name, ratings, local):
     made = [
-        train(each, SOLVERS[name](), Budget(200.0, 1e-3), Execution(source=SeededSource(3)))
+        train(each, SOLVERS[name](), BUDGET, Execution(source=SeededSource(3)))
         for each in (ratings, local)
     ]
     one, other = (fit.model.folding for fit in made)

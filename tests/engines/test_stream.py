@@ -15,13 +15,11 @@ from tacit.data.catalogue import Catalogue, Scale
 from tacit.data.errors import DataError
 from tacit.data.prepared import open_prepared
 from tacit.data.preparing import prepare
-from tacit.datasets.movielens import movielens_like
 from tacit.engines.local import LocalThreads
 from tacit.engines.stream import BLOCKS_AHEAD, StreamedParquet, read_ahead
 from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import SeededSource
 from tacit.solvers import SOLVERS
-from tacit.training import Budget, Execution, train
 
 from ..property.examples import User, block_of, examples, n_items_of  # noqa: TID252 - as the registry tests
 
@@ -77,25 +75,6 @@ def test_sums_over_rows_on_disk_equal_those_over_rows_in_memory(name, places):
         for threads in (1, 2, 4):
             engine = StreamedParquet(on_disk[1], threads=threads, ratings_per_block=50)
             assert equal(engine.total(contribution), expected)
-
-
-@pytest.mark.parametrize("name", sorted(SOLVERS))
-def test_every_solver_trains_alike_on_rows_on_disk(name, tmp_path):
-    ratings = movielens_like(users=200, items=40, ratings=4000)
-    streamed = stored(ratings.block, tmp_path / "rows", 500)
-    assert (streamed.n_users, streamed.n_items) == (200, 40)
-    first, second = (
-        train(
-            replace(each, catalogue=ratings.catalogue),
-            SOLVERS[name](),
-            Budget(5.0, 1e-4),
-            Execution(source=SeededSource(3), threads=2),
-        ).model
-        for each in (ratings, streamed)
-    )
-    np.testing.assert_array_equal(first.folding.item_factors, second.folding.item_factors)
-    np.testing.assert_array_equal(first.folding.centring.offsets, second.folding.centring.offsets)
-    assert first.statement.releases == second.statement.releases
 
 
 def test_blocks_come_back_as_they_were_written(places):

@@ -69,6 +69,7 @@ MANY_ARGUMENTS = {
     "src/tacit/kernels/reference/solve.py:solve_users": "the twin of that kernel",
     "src/tacit/kernels/reference/replay.py:replay_users": "the twin of that kernel",
     "src/tacit/serving/recommend_file.py:recommend_file": "the keywords of a front door",
+    "src/tacit/serving/recommend_frame.py:recommend_frame": "the same",
 }
 
 

@@ -33,11 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """mu as claimed for the canary's own level, and as reached by the attack with its error."""
+    """What was claimed, and what the attack made of it.
+
+    claimed: mu, for the canary's own level.
+    reached: mu, as the trainings could be told apart.
+    error: standard error of `reached`.
+    weight: mu that this canary's shares amount to; reached is about this if the noise is as stated.
+    """
 
     claimed: float
     reached: float
     error: float
+    weight: float
 
     @property
     def refuted(self) -> bool:
@@ -52,14 +59,15 @@ def audit(
 
     `public.n_users` counts the canary's place, which is empty where she is left out.
     """
-    with_her, without_her = (
-        np.array([_score(solver, users, canary, plan, public, present) for _ in range(runs)])
+    (with_her, weights), (without_her, _) = (
+        np.array([_score(solver, users, canary, plan, public, present) for _ in range(runs)]).T
         for present in (True, False)
     )
     spread = math.sqrt((np.var(with_her, ddof=1) + np.var(without_her, ddof=1)) / 2)
     reached = float(np.mean(with_her) - np.mean(without_her)) / spread
     level = 1.0 if canary.levels is None else float(canary.levels[0])
-    return Audit(level * plan.mu, reached, math.sqrt(2 / runs + reached**2 / (4 * runs)))
+    error = math.sqrt(2 / runs + reached**2 / (4 * runs))
+    return Audit(level * plan.mu, reached, error, float(np.mean(weights)))
 
 
 def _score(
@@ -69,12 +77,13 @@ def _score(
     plan: Plan,
     public: Public,
     present: bool,  # noqa: FBT001 - private
-) -> float:
-    """The attacker's statistic of one training: N(0, 1) without the canary, N(mu, 1) with her."""
+) -> tuple[float, float]:
+    """The attacker's statistic of one training, N(0, 1) without the canary, N(w, 1) with her; w."""
     engine = LocalThreads(joined(users, canary) if present else users, threads=1)
     attacker = Attacker(DataCurator(engine, public, plan, NoiseSource()), users, canary)
     solver.fit(attacker)
-    return attacker.evidence / math.sqrt(attacker.expected)
+    weight = math.sqrt(attacker.expected)
+    return attacker.evidence / weight, weight
 
 
 class Attacker:

@@ -14,8 +14,10 @@ VERBS = {
     "plan": "What a training will release and spend, before any data is read.",
     "fit": "Train a private recommender and save it.",
     "recommend": "Recommend items for one user, or for many from a file.",
+    "export": "Write an index of a model's items, for large catalogues.",
     "evaluate": "Train with several seeds and judge the models on test ratings.",
     "inspect": "Show what a saved model may reveal, also in plain words.",
+    "audit": "Attack an algorithm on made-up ratings.",
     "algorithms": "List the algorithms with their settings.",
     "demo": "Show on made-up ratings what privacy costs.",
 }

@@ -46,8 +46,7 @@ def fit(
     check_output(output)
     with running.opened(source) as opened:
         ratings = reading.read(opened, **reading.place)
-        trained, seconds = _trained(ratings, solver, cost.budget(ratings.n_users), running)
-    trained.model.save(output)
+        trained, seconds = _saved(output, ratings, solver, cost.budget(ratings.n_users), running)
     statement = trained.statement
     if running.as_json:
         say_json(
@@ -67,10 +66,13 @@ def fit(
     say(f"{statement}\n\nSaved to {output} after {seconds:.2f} s of training.")
 
 
-def _trained(
-    ratings: Ratings, solver: Solver, budget: Budget, running: Running
+def _saved(
+    output: Path, ratings: Ratings, solver: Solver, budget: Budget, running: Running
 ) -> tuple[Fit, float]:
-    """What was trained, and in how many seconds; after Ctrl-C it says what was spent."""
+    """What was trained and saved, and the seconds of training.
+
+    Where either breaks off it says what was spent: a model that cannot be saved costs the same.
+    """
     _, plan = calibrated_plan(
         solver,
         n_users=ratings.n_users,
@@ -82,7 +84,9 @@ def _trained(
     with training(plan, budget.delta, journal=running.journal) as (journal, progress):
         execution = Execution(threads=running.threads, journal=journal, progress=progress)
         trained = train(ratings, solver, budget, execution)
-    return trained, time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        trained.model.save(output)
+    return trained, seconds
 
 
 def check_output(folder: Path) -> None:

@@ -14,11 +14,15 @@ from rich.table import Table
 
 import tacit
 from tacit.cli import interrupts
+from tacit.cli.cluster import Cluster  # noqa: TC001  (options)
 from tacit.cli.progress import busy
 from tacit.cli.verb import AsJson, say, say_json, verb
 from tacit.serving.recommend_file import recommend_file
+from tacit.serving.recommend_frame import recommend_frame, save_lists
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.model.item_model import ItemModel
 
 
@@ -26,11 +30,31 @@ if TYPE_CHECKING:
 class Choice:
     """What is recommended."""
 
-    unknown_items: Annotated[
-        Literal["refuse", "drop"], typer.Option(help="Rows of items outside the model, in --users.")
-    ] = "refuse"
     n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10
+    seen: Annotated[
+        Literal["leave-out", "keep"], typer.Option(help="Items that the user has rated.")
+    ] = "leave-out"
+    candidates: Annotated[
+        str | None,
+        typer.Option(help="The only items to choose from: 'id,id2'.", show_default=False),
+    ] = None
+    unknown_items: Annotated[
+        Literal["refuse", "drop"], typer.Option(help="Ratings of items outside the model.")
+    ] = "refuse"
+    index: Annotated[
+        Path | None,
+        typer.Option(help="Index from tacit export, with --known.", show_default=False),
+    ] = None
     as_json: AsJson = False
+
+    def among(self, model: ItemModel) -> dict[str, Any]:
+        """Keywords of `ItemModel.recommend` that say which items there are to choose from."""
+        words = None if self.candidates is None else self.candidates.split(",")
+        only: Any = words and _own_ids(model, [word.strip() for word in words if word.strip()])
+        if self.index is not None:
+            only = tacit.NearestItems.load(self.index)
+        seen = "leave out" if self.seen == "leave-out" else "keep"
+        return {"seen": seen, "candidates": only, "unknown_items": self.unknown_items}
 
 
 @verb
@@ -45,37 +69,47 @@ def recommend(
         ),
     ] = None,
     users: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help="Many users' ratings: a Parquet file, or a folder.", show_default=False),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Parquet file for --users.", show_default=False),
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="For --users: a Parquet file; with Spark a new folder of them.",
+            show_default=False,
+        ),
     ] = None,
     choice: Choice,
+    cluster: Cluster,
 ) -> None:
     """Recommend items for one user (--known), or for many from a file (--users, --output).
 
-    Items that a user has rated are left out. Needs the model and her ratings, nothing else.
+    Needs the model and her ratings, nothing else. Without a rating (--known "") she gets the best
+    items of all.
     """
     if (known is None) == (users is None):
         raise ValueError("give either --known, for one user, or --users, for many from a file")
     if (users is None) != (output is None):
         raise ValueError("--users and --output go together")
+    if choice.index is not None and (users is not None or choice.candidates is not None):
+        raise ValueError("--index goes with --known, and without --candidates")
     loaded = tacit.load(model)
     if users is None or output is None:
-        history = _history(loaded, known or "")
-        _show(loaded, loaded.recommend(history, choice.n), as_json=choice.as_json)
+        found = loaded.recommend(_history(loaded, known or ""), choice.n, **choice.among(loaded))
+        _show(loaded, found, as_json=choice.as_json)
         return
-    done = _many(loaded, users, output, choice)
+    with cluster.opened(users) as opened:
+        done = _many(loaded, opened, output, choice)
     if choice.as_json:
         say_json({"output": str(output), "users": done})
     else:
         say(f"{done:,} users, up to {choice.n} items each: {output}")
 
 
-def _many(model: ItemModel, users: Path, output: Path, choice: Choice) -> int:
-    """Write lists for all users of a file; how many users there are."""
+def _many(model: ItemModel, users: Any, output: str, choice: Choice) -> int:
+    """Write lists for all users of a file, or of a DataFrame; how many users there are."""
     done = 0
 
     def progress(so_far: int) -> None:
@@ -83,10 +117,11 @@ def _many(model: ItemModel, users: Path, output: Path, choice: Choice) -> int:
         done = so_far
         interrupts.stop_if_asked()
 
-    with busy(f"Recommending to the users of {users}"):
-        recommend_file(
-            model, users, output, choice.n, unknown_items=choice.unknown_items, progress=progress
-        )
+    with busy("Recommending to all users"):
+        if not isinstance(users, str):
+            lists = recommend_frame(model, users, choice.n, **choice.among(model))
+            return save_lists(lists, output)
+        recommend_file(model, users, output, choice.n, progress=progress, **choice.among(model))
     return done
 
 
@@ -111,8 +146,12 @@ def _history(model: ItemModel, text: str) -> dict[Any, float]:
     """The ratings by the model's own ids: 7 and "7" are the same id."""
     alone = model.feedback == "implicit"
     given = _from_file(Path(text)) if text.endswith(".json") else _pairs(text, alone=alone)
+    return dict(zip(_own_ids(model, given), given.values(), strict=True))
+
+
+def _own_ids(model: ItemModel, given: Iterable[Any]) -> list[Any]:
     own = {str(item): item for item in model.item_ids.tolist()}
-    return {own.get(str(item), item): rating for item, rating in given.items()}
+    return [own.get(str(item), item) for item in given]
 
 
 def _pairs(text: str, *, alone: bool) -> dict[str, float]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003  (an option)
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -22,13 +20,10 @@ from typing import (
 import typer
 
 from tacit.accounting.calibrate import default_delta
+from tacit.cli.cluster import Cluster
 from tacit.cli.verb import AsJson, complain
-from tacit.data.spark_session import parquet, session
 from tacit.solvers import SOLVERS, UNPROTECTED, Solver
 from tacit.training import Budget
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # What `tacit.fit` trains when it is given no solver: the first of these that there is.
 DEFAULT = next(name for name in ("als", "item-offsets") if name in SOLVERS)
@@ -98,7 +93,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class Running(Cluster):
     """How a training is carried out."""
 
     threads: Annotated[
@@ -108,25 +103,7 @@ class Running:
         Path | None,
         typer.Option(help="Append every spend to this file before it happens.", show_default=False),
     ] = None
-    engine: Annotated[
-        Literal["here", "spark"], typer.Option(help="This machine, or a Spark cluster.")
-    ] = "here"
-    master: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="Of Spark: local[2], spark://host:port, yarn, k8s://..."
-        ),
-    ] = "local[*]"
     as_json: AsJson = False
-
-    @contextmanager
-    def opened(self, source: str) -> Iterator[Any]:
-        """What `tacit.read` takes: the source, or a DataFrame on a cluster that ends with this."""
-        if self.engine == "here":
-            yield source
-            return
-        with session(self.master) as spark:
-            yield parquet(spark, source)
 
 
 def known_settings(kind: Any) -> dict[str, Any]:

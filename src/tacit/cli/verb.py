@@ -137,6 +137,7 @@ def told(error: Exception) -> str:
         kind = f"{type(error).__module__}.{type(error).__name__}"
         return f"unexpected {kind}; its message is withheld because it may quote ratings"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    text = text.replace("math.inf", "inf")
     return _OPTION.sub(_as_option, " ".join(text.split())) or type(error).__name__
 
 

@@ -57,6 +57,11 @@ class Part:
         """How many numbers are released."""
         return math.prod(self.shape)
 
+    @property
+    def by_item(self) -> bool:
+        """Whether it has a row of numbers for each item; then it is added to by `by_item.add`."""
+        return len(self.shape) == 2
+
 
 class Contribution(ABC):
     """A frozen dataclass of public inputs that maps a block to exact integer sums.

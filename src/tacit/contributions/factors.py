@@ -16,7 +16,9 @@ import numpy as np
 
 from tacit import kernels
 from tacit.bounding import clipping, grid, levels
+from tacit.contributions import by_item
 from tacit.contributions.base import Part, triangle
+from tacit.contributions.by_item import ItemShares
 from tacit.contributions.rows import grid_of
 
 if TYPE_CHECKING:
@@ -103,7 +105,8 @@ def rhs_part(rows: Rows, users: UserFactors) -> Part:
 
 def add_item_grams(ready: Ready, X: NDArray[np.int32], sums: Sums) -> None:
     """Add to the part `item_gram_part`."""
-    kernels.scatter_gram(ready.indptr, ready.items, ready.weights, X, sums["gram"])
+    kernel = kernels.scatter_gram
+    by_item.add(ItemShares("gram", kernel, ready.indptr, ready.items, ready.weights, X), sums)
 
 
 def add_shared_gram(block: UserBlock, X: NDArray[np.int32], sums: Sums) -> None:
@@ -114,4 +117,5 @@ def add_shared_gram(block: UserBlock, X: NDArray[np.int32], sums: Sums) -> None:
 
 def add_rhs(ready: Ready, X: NDArray[np.int32], sums: Sums) -> None:
     """Add to the part `rhs_part`."""
-    kernels.scatter_outer(ready.indptr, ready.items, ready.amounts, X, sums["rhs"])
+    kernel = kernels.scatter_outer
+    by_item.add(ItemShares("rhs", kernel, ready.indptr, ready.items, ready.amounts, X), sums)

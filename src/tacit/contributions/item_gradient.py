@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit import kernels
-from tacit.contributions import factors
+from tacit.contributions import by_item, factors
 from tacit.contributions.base import Contribution, Part
+from tacit.contributions.by_item import ItemShares
 from tacit.contributions.rows import grid_of
 from tacit.folding import inner_products
 
@@ -61,7 +62,8 @@ class ItemGradient(Contribution):
         rows = self.rows.prepared(block)
         residuals = rows.values - inner_products(rows, X, self.users.fold.item_factors)
         E = self.rows.snapped(rows.with_values(residuals), self._row_grid)
-        kernels.scatter_outer(rows.indptr, rows.items, E, self.users.on_grid(X), sums["gradient"])
+        pulls = (rows.indptr, rows.items, E, self.users.on_grid(X))
+        by_item.add(ItemShares("gradient", kernels.scatter_outer, *pulls), sums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

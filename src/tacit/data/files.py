@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tacit.data.errors import DataError
+from tacit.data.grouped import layout_of, open_grouped
 from tacit.data.rows import Scan
 from tacit.data.text import open_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tacit.data.rows import Rows
 
 _MAGIC = {
     b"PAR1": "parquet",
@@ -44,14 +47,17 @@ def kind_of(path: Path) -> str:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "text")
 
 
-def open_file(name: str | Path, *, catalogue: bool = False) -> Scan:
-    """A text file, or a Parquet file, folder or pattern."""
+def open_file(name: str | Path, *, catalogue: bool = False) -> Rows:
+    """A text file, a Parquet file, folder or pattern, or text with headers (`data.grouped`)."""
     path = Path(name).expanduser()
     found = paths_of(path)
     if path.is_dir() and not found:
         raise DataError(f"folder {str(path)!r} holds no .parquet file")
     if not found:
         raise DataError(_missing(path))
+    layout = None if catalogue else layout_of(found[0])
+    if layout is not None:
+        return open_grouped(found, layout)
     if found != [path]:
         return _open_parquet(found)
     kind = kind_of(path)

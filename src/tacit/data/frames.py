@@ -87,17 +87,25 @@ def open_reader(reader: pa.RecordBatchReader) -> Stream:
     """A stream of record batches, read once."""
 
     def batches(picks: Picks) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        for batch in quietly(reader):
+        def picked(batch: pa.RecordBatch) -> pa.RecordBatch:
             columns = [stored(batch.column(name)) for name in picks.values()]
-            waiting.append(pa.RecordBatch.from_arrays(columns, list(picks)))
-            if sum(len(part) for part in waiting) >= SMALL_BATCH:
-                yield _joined(waiting)
-                waiting = []
-        if waiting:
-            yield _joined(waiting)
+            return pa.RecordBatch.from_arrays(columns, list(picks))
+
+        return in_large_batches(map(picked, quietly(reader)))
 
     return Stream(reader.schema.names, batches)
+
+
+def in_large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, with small batches put together and empty ones left out."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in filter(len, batches):
+        waiting.append(batch)
+        if sum(len(part) for part in waiting) >= SMALL_BATCH:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

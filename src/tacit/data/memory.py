@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from tacit.data.spilled import SpilledArray
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 MOST_BYTES = 4 << 30
@@ -20,8 +25,9 @@ Along = Literal["users", "ratings"]
 class _Kept(NamedTuple):
     """One array over all users or ratings, and for each entry the number of the key it is of."""
 
-    states: NDArray[Any]
-    stamps: NDArray[np.int64]
+    states: NDArray[Any] | SpilledArray
+    stamps: NDArray[np.int32] | SpilledArray
+    like: tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class Memory:
@@ -39,7 +45,7 @@ class Memory:
         self._most_bytes = most_bytes
         self._kept: dict[Along, _Kept] = {}
         self._numbers: dict[bytes, int] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[type[Memory], tuple[int, int, int]]:
         """A copy in another process starts empty."""
@@ -60,14 +66,75 @@ class Memory:
         with self._lock:
             kept = self._kept.get(along)
             like = states.shape[1:], states.dtype
-            if kept is None or (kept.states.shape[1:], kept.states.dtype) != like:
-                size = self._sizes[along]
-                if size * states[:1].nbytes > self._most_bytes or not len(states):
+            if kept is None or kept.like != like:
+                kept = self._room(along, *like) if len(states) else None
+                if kept is None:
                     return
-                kept = _Kept(np.zeros((size, *like[0]), like[1]), np.full(size, -1, np.int64))
                 self._kept[along] = kept
             kept.states[where] = states
-            kept.stamps[where] = self._numbers.setdefault(key, len(self._numbers))
+            number = self._numbers.setdefault(key, len(self._numbers) + 1)
+            kept.stamps[where] = np.full(len(states), number, np.int32)
+
+    def _room(self, along: Along, row: tuple[int, ...], kind: np.dtype[Any]) -> _Kept | None:
+        """Arrays for rows of this kind, stamped with no key; None if they are too large."""
+        size = self._sizes[along]
+        if size * math.prod(row) * kind.itemsize > self._most_bytes:
+            return None
+        return _Kept(np.zeros((size, *row), kind), np.zeros(size, np.int32), (row, kind))
+
+
+class SpilledMemory(Memory):
+    """The same on disk, for rows that lie there: files without a name in their folder.
+
+    Where a file cannot be made, read or written, as on a full disk, nothing is known any more, and
+    users start over.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(0, 0)
+        self._folder = folder
+        self._broken = False
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[int, int, int]]:
+        raise TypeError("what lies beside rows on disk does not travel")
+
+    def recall(self, key: bytes, along: Along, where: slice) -> NDArray[Any] | None:
+        with self._lock:
+            try:
+                return super().recall(key, along, where)
+            except OSError:
+                self._give_up()
+                return None
+
+    def keep(self, key: bytes, along: Along, where: slice, states: NDArray[Any]) -> None:
+        with self._lock:
+            try:
+                super().keep(key, along, where, states)
+            except OSError:
+                self._give_up()
+
+    def close(self) -> None:
+        """Give the space on the disk back."""
+        for along in list(self._kept):
+            self._forget(along)
+
+    def _room(self, along: Along, row: tuple[int, ...], kind: np.dtype[Any]) -> _Kept | None:
+        if self._broken:
+            return None
+        self._forget(along)
+        states = SpilledArray(self._folder, row, kind)
+        return _Kept(states, SpilledArray(self._folder, (), np.dtype(np.int32)), (row, kind))
+
+    def _forget(self, along: Along) -> None:
+        kept = self._kept.pop(along, None)
+        for array in kept[:2] if kept else ():
+            if isinstance(array, SpilledArray):
+                array.close()
+
+    def _give_up(self) -> None:
+        """What was half written must not be found."""
+        self._broken = True
+        self.close()
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

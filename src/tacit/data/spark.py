@@ -19,6 +19,7 @@ from tacit.data.spark_blocks import (
     decoded,
     machine,
 )
+from tacit.data.spark_files import check_strict, of_a_file
 from tacit.data.spark_items import catalogue_of
 from tacit.data.spark_rows import check_rows, settled_scale, timed, typed
 
@@ -99,6 +100,7 @@ def _check_frame(frame: Any, options: Options) -> None:
     found = str(frame.sparkSession.version)
     if int(found.partition(".")[0]) < 4:
         raise DataError(f"Spark 4 or newer is needed, and this session is Spark {found}")
+    check_strict(frame.sparkSession)
     if options.query is not None:
         raise DataError("query= goes with a database; give the DataFrame of spark.sql(query)")
     if options.user_axis is not None:
@@ -181,7 +183,7 @@ def _withheld(error: Exception) -> DataError:
         return DataError(
             "the executors have no tacit: install the same wheel there (docs/spark.md)"
         )
-    return DataError(
+    return of_a_file(str(error)) or DataError(
         f"the DataFrame could not be read ({type(error).__name__}); the words are withheld because "
         "they may quote a row. Look into it with Spark itself"
     )

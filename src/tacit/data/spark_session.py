@@ -122,15 +122,3 @@ def check_master(master: str) -> None:
     raise DataError(
         f"nobody answers at {master!r}: check host and port, and that the master is running"
     )
-
-
-def parquet(spark: Any, path: str) -> Any:
-    """The Parquet files at a path that the executors can read, as a DataFrame."""
-    try:
-        return spark.read.parquet(path)
-    except Exception as error:  # noqa: BLE001 (Spark's words may quote a row)
-        kind = type(error).__name__
-    raise DataError(
-        f"{path!r} cannot be read as Parquet ({kind}); with Spark, a source is a Parquet file or "
-        "folder that every executor can read"
-    )

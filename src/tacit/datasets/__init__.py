@@ -1,8 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up ratings: the shape of MovieLens at any size, and the synthetic data of the papers."""
+"""Ratings to try things on: made-up ones in known shapes, and public sets from one's own copy."""
 
 from tacit.datasets.experiment import Experiment
-from tacit.datasets.movielens import movielens_like
+from tacit.datasets.movielens import movielens_blocks, movielens_like, netflix_like, yahoo_like
 from tacit.datasets.papers import dpals_synthetic, dplmc_synthetic, rank_one
+from tacit.datasets.parquet_files import write_parquet
+from tacit.datasets.public import find, load
 
-__all__ = ["Experiment", "dpals_synthetic", "dplmc_synthetic", "movielens_like", "rank_one"]
+__all__ = [
+    "Experiment",
+    "dpals_synthetic",
+    "dplmc_synthetic",
+    "find",
+    "load",
+    "movielens_blocks",
+    "movielens_like",
+    "netflix_like",
+    "rank_one",
+    "write_parquet",
+    "yahoo_like",
+]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executors of a Spark application over blocks that they hold.
 
-A task adds its blocks up in an accumulator of its own and hands it over in shards, ranges of the
-sums. Tasks are functions of their blocks and of the contribution, and sums are integers: a task
-that runs again, or twice at once, or on an executor that took over, gives the same bytes. Nothing
-is counted on the side, and the ledger is charged on the driver before any of them starts.
+A task adds its blocks up shard by shard (`shards`). Tasks are functions of their blocks and of the
+contribution, and sums are integers: a task that runs again, or twice at once, or on an executor
+that took over, gives the same bytes. Nothing is counted on the side, and the ledger is charged on
+the driver before any of them starts.
 """
 
 from __future__ import annotations
@@ -15,36 +15,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.data.spark_blocks import Encoded, ExecutorError, machine
+from tacit.engines.shards import Sizes, added_up, shards_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tacit.contributions.base import Contribution, Sums
+    from tacit.data.block import UserBlock
     from tacit.data.spark import SparkRows
 
-    Shard = tuple[tuple[int, int], bytes]
+    Piece = tuple[int, int, bytes]
 
-SHARD = 1 << 20
-"""Numbers in a shard: 8 MiB."""
+PIECES = "piece int, source int, numbers binary"
 
 DIRECT = 1 << 26
 """The driver adds up by itself what all tasks send together, if it is at most so many bytes."""
 
 FAN_IN = 32
-"""Accumulators that are added up by one task for each shard."""
+"""Sources that are added up by one task, piece by piece."""
 
 AT_ONCE = 1 << 28
-"""Sums of more bytes come to the driver one shard after the other."""
+"""Sums of more bytes come to the driver one task after the other."""
 
 
 class SparkEngine:
     """Adds up on the executors; equal to every other engine for any number of partitions."""
 
     def __init__(
-        self, users: SparkRows, *, shard: int = SHARD, direct: int = DIRECT, fan_in: int = FAN_IN
+        self,
+        users: SparkRows,
+        *,
+        sizes: Sizes | None = None,
+        direct: int = DIRECT,
+        fan_in: int = FAN_IN,
     ) -> None:
         self._users = users
-        self._shard = shard
+        self._sizes = sizes or Sizes()
         self._direct = direct
         self._fan_in = max(fan_in, 2)
 
@@ -59,87 +65,91 @@ class SparkEngine:
         # Pickled with everything derived, so that executors compute nothing public anew.
         sent = encoded.context.broadcast(cloudpickle.dumps(contribution))
         try:
-            shards = encoded.mapPartitionsWithIndex(_adding(sent, machine(), self._shard))
-            totals = contribution.zeros()
-            places = list(_places(totals, self._shard))
-            for (number, _), share in self._reduced(shards, len(places), contribution):
-                places[number][:] += np.frombuffer(share, np.int64)
-            return totals
+            sums = contribution.zeros()
+            shards = shards_of(contribution.parts, self._sizes)
+            places = [place for shard in shards for place in shard.places]
+            found = encoded.mapPartitionsWithIndex(_adding(sent, machine(), self._sizes))
+            size = sum(part.size for part in contribution.parts) * 8
+            for number, _, numbers in self._reduced(found, len(places), size):
+                part, start, stop = places[number]
+                sums[part].reshape(-1)[start:stop] += np.frombuffer(numbers, np.int64)
+            return sums
         finally:
             sent.destroy()
 
-    def _reduced(self, shards: Any, n_shards: int, contribution: Contribution) -> Iterable[Shard]:
+    def _reduced(self, found: Any, n_pieces: int, size: int) -> Iterable[Piece]:
         """Added up in a tree of tasks, until the driver can do the rest."""
-        sources = shards.getNumPartitions()
-        size = sum(part.size for part in contribution.parts) * 8
+        tasks = sources = found.getNumPartitions()
         while sources > 1 and sources * size > self._direct:
             sources = -(-sources // self._fan_in)
-            shards = _tree_level(shards, n_shards, sources)
+            found = _tree_level(found, sources, min(tasks, n_pieces * sources))
         if size * sources > AT_ONCE:
-            streamed: Iterable[Shard] = shards.toLocalIterator()
+            streamed: Iterable[Piece] = found.toLocalIterator()
             return streamed
-        collected: Iterable[Shard] = shards.collect()
+        collected: Iterable[Piece] = found.collect()
         return collected
 
 
 def _adding(
-    sent: Any, expected: tuple[str, str], shard: int
-) -> Callable[[int, Iterable[Encoded]], Iterator[Shard]]:
+    sent: Any, expected: tuple[str, str], sizes: Sizes
+) -> Callable[[int, Iterable[Encoded]], Iterator[Piece]]:
     """What a task does."""
 
-    def add(partition: int, blocks: Iterable[Encoded]) -> Iterator[Shard]:
-        return _added(partition, blocks, sent, expected, shard)
+    def add(partition: int, blocks: Iterable[Encoded]) -> Iterator[Piece]:
+        return _added(partition, blocks, sent, expected, sizes)
 
     return add
 
 
 def _added(
-    partition: int, blocks: Iterable[Encoded], sent: Any, expected: tuple[str, str], shard: int
-) -> Iterator[Shard]:
-    """The blocks of a partition added up, in shards; nothing is raised that quotes a row."""
+    partition: int, blocks: Iterable[Encoded], sent: Any, expected: tuple[str, str], sizes: Sizes
+) -> Iterator[Piece]:
+    """The blocks of a partition added up, in pieces; nothing is raised that quotes a row."""
     if machine() != expected:
         raise ExecutorError("this executor has another version of tacit, or other kernels")
     kind = ""
     try:
         contribution = pickle.loads(sent.value)  # noqa: S301 (from our own driver)
-        sums: Sums | None = None
-        for fault, block in blocks:
-            if fault:
-                raise ExecutorError("the source has changed since it was read")
-            sums = contribution.zeros() if sums is None else sums
-            contribution.add(block, sums)
-        if sums is not None:
-            for number, place in enumerate(_places(sums, shard)):
-                yield (number, partition), place.tobytes()
+        for number, numbers in added_up(contribution, _sound(blocks), sizes):
+            yield number, partition, numbers.tobytes()
     except Exception as error:  # noqa: BLE001 (whatever it is, it has seen raw data)
         kind = type(error).__name__
     if kind:
         raise ExecutorError(f"a sum broke off ({kind})")
 
 
-def _places(sums: Sums, shard: int) -> Iterator[Any]:
-    """Views of at most so many numbers: each part in the order of its items."""
-    for array in sums.values():
-        flat = array.reshape(-1)
-        for start in range(0, max(len(flat), 1), shard):
-            yield flat[start : start + shard]
+def _sound(encoded: Iterable[Encoded]) -> Iterator[UserBlock]:
+    """The blocks, which had no fault when they were read."""
+    for fault, block in encoded:
+        if fault:
+            raise ExecutorError("the source has changed since it was read")
+        yield block
 
 
-def _tree_level(shards: Any, n_shards: int, groups: int) -> Any:
-    """Each shard added up over the accumulators of each group: one task for each sum."""
-    keyed = shards.map(lambda one: ((one[0][0], one[0][1] % groups), one[1]))
-    apart = keyed.partitionBy(n_shards * groups, lambda key: key[0] * groups + key[1])
-    return apart.mapPartitions(_sum_of_shards)
+def _tree_level(found: Any, sources: int, tasks: int) -> Any:
+    """Each piece added up within each of so many groups of sources, by so many tasks.
+
+    By a DataFrame, because Spark's executors move and sort its rows one by one; Python's own
+    shuffles first collect what a task sends.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 (an extra)
+
+    grouped = found.toDF(PIECES).withColumn("source", F.col("source") % sources)
+    apart = grouped.repartition(tasks, "piece", "source")
+    return apart.sortWithinPartitions("piece", "source").rdd.mapPartitions(_sum_of_runs)
 
 
-def _sum_of_shards(shards: Iterable[Shard]) -> Iterator[Shard]:
-    """One sum for each key, of which a partition has one."""
-    sums: dict[tuple[int, int], Any] = {}
-    for key, share in shards:
-        arrived = np.frombuffer(share, np.int64)
-        if key in sums:
-            sums[key] += arrived
-        else:
-            sums[key] = arrived.copy()
-    for key, total in sums.items():
-        yield key, total.tobytes()
+def _sum_of_runs(found: Iterable[Piece]) -> Iterator[Piece]:
+    """Neighbours of the same number and source added up; one sum is held at a time."""
+    key: tuple[int, int] | None = None
+    total: Any = None
+    for number, source, numbers in found:
+        arrived = np.frombuffer(numbers, np.int64)
+        if key == (number, source):
+            total += arrived
+            continue
+        if key is not None:
+            yield (*key, total.tobytes())
+        key, total = (number, source), arrived.copy()
+    if key is not None:
+        yield (*key, total.tobytes())

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from queue import Empty, Queue
 from typing import TYPE_CHECKING
 
+from tacit.data.memory import Recollection, SpilledMemory
 from tacit.engines.local import add_up, default_threads
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ BLOCKS_AHEAD = 4
 class StreamedParquet:
     """Adds up over rows on disk; they are read anew for every sum, and nothing of them is kept.
 
+    What users of an algorithm that replays remember lies on disk too, beside their rows.
+
     The rules that bounds rest on (`UserBlock.check`) were checked when the rows were prepared, and
     checksums when they were opened. Files can be changed after that, so every block is checked
     again when it is read: what breaks a rule is never added up.
@@ -39,6 +43,7 @@ class StreamedParquet:
         self._rows = rows
         self._threads = threads or default_threads()
         self._ratings_per_block = ratings_per_block
+        self._memory = SpilledMemory(rows.folder)
 
     @property
     def n_users(self) -> int:
@@ -56,9 +61,14 @@ class StreamedParquet:
             return add_up(contribution, blocks, self._threads)
 
     def _checked(self) -> Iterator[UserBlock]:
-        """Every block once it was checked, cut smaller if that is wanted."""
-        for block in self._rows.blocks():
-            block.check()
+        """Every block once it was checked, with what its users remember; cut smaller if wanted."""
+        users = ratings = 0
+        for each in self._rows.blocks():
+            each.check()
+            after = users + each.n_users, ratings + len(each.items)
+            places = slice(users, after[0]), slice(ratings, after[1])
+            block = replace(each, memo=Recollection(self._memory, *places))
+            users, ratings = after
             if self._ratings_per_block is None:
                 yield block
             else:

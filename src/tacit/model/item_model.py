@@ -18,6 +18,8 @@ from tacit.serving import explain, rank
 from tacit.serving.catalogue import ItemIndex
 from tacit.serving.histories import positions_of, read
 from tacit.serving.known import Rules
+from tacit.serving.nearest import NearestItems
+from tacit.serving.rank import Ranker
 from tacit.serving.results import Explanation, Reason, Recommendation, Recommendations
 from tacit.user_steps import SeenProjection
 
@@ -114,7 +116,7 @@ class ItemModel:
         n: int = ...,
         *,
         seen: rank.Seen = ...,
-        candidates: Iterable[ItemId] | None = ...,
+        candidates: Iterable[ItemId] | NearestItems | None = ...,
         unknown_items: UnknownItems = ...,
     ) -> list[Recommendation]: ...
     @overload
@@ -124,7 +126,7 @@ class ItemModel:
         n: int = ...,
         *,
         seen: rank.Seen = ...,
-        candidates: Iterable[ItemId] | None = ...,
+        candidates: Iterable[ItemId] | NearestItems | None = ...,
         unknown_items: UnknownItems = ...,
     ) -> list[Recommendation] | Recommendations: ...
     def recommend(
@@ -133,7 +135,7 @@ class ItemModel:
         n: int = 10,
         *,
         seen: rank.Seen = "leave out",
-        candidates: Iterable[ItemId] | None = None,
+        candidates: Iterable[ItemId] | NearestItems | None = None,
         unknown_items: UnknownItems = "refuse",
     ) -> list[Recommendation] | Recommendations:
         """The n items with the highest predicted rating, best first; equal ones in catalogue order.
@@ -145,7 +147,8 @@ class ItemModel:
             known: what is known of one user (answered by a list) or of a batch.
             n: how many items; fewer come where fewer are left.
             seen: whether items that she rated are left out.
-            candidates: only these items may be recommended; all if none are given.
+            candidates: only these items may be recommended; all if none are given. Or an index of
+                the items (`export_index`): only what it finds, nearly always the best.
             unknown_items: refuse rated items outside the catalogue, or drop these ratings.
 
         Example:
@@ -158,11 +161,13 @@ class ItemModel:
         """
         _check_choice(n, seen)
         rows = self._read(known, unknown_items)
-        ranker = self._ranker
-        if candidates is not None:
+        if isinstance(candidates, NearestItems):
+            chosen, scores = candidates.rank(self.folding, rows, n, seen)
+        elif candidates is None:
+            chosen, scores = rank.rank(self.folding, self._ranker, rows, n, seen)
+        else:
             only = positions_of(candidates, self._rules("refuse"), "candidates")
-            ranker = rank.Ranker.of(self.folding, only)
-        chosen, scores = rank.rank(self.folding, ranker, rows, n, seen)
+            chosen, scores = rank.rank(self.folding, Ranker.of(self.folding, only), rows, n, seen)
         if rows.user_ids is None:
             pairs = zip(chosen[0].tolist(), scores[0].tolist(), strict=True)
             return [Recommendation(self._index.id_of(j), score) for j, score in pairs if j >= 0]
@@ -224,14 +229,23 @@ class ItemModel:
         """Write the model into `folder`: the old content stays until the new one is complete."""
         file.write(Path(folder), *describe(self))
 
+    def export_index(self, folder: str | Path) -> NearestItems:
+        """Write an index of the items, for large catalogues, to be given to `recommend`.
+
+        It finds the best items of a user without looking at all (`NearestItems.load` opens it).
+        """
+        made = NearestItems.of(self.folding)
+        made.save(folder)
+        return made
+
     @cached_property
     def _index(self) -> ItemIndex:
         return ItemIndex(self.item_ids)
 
     @cached_property
-    def _ranker(self) -> rank.Ranker:
+    def _ranker(self) -> Ranker:
         """The whole catalogue, packed when it is first ranked."""
-        return rank.Ranker.of(self.folding)
+        return Ranker.of(self.folding)
 
     @cached_property
     def _titles(self) -> NDArray[np.object_] | None:

@@ -36,6 +36,7 @@ def recommend_file(  # noqa: PLR0913 (keywords of a public front door)
     n: int = 10,
     *,
     seen: Seen = "leave out",
+    candidates: Iterable[Any] | None = None,
     unknown_items: UnknownItems = "refuse",
     columns: Mapping[str, str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -51,6 +52,7 @@ def recommend_file(  # noqa: PLR0913 (keywords of a public front door)
             any moment leaves what was there before.
         n: how many items for each user.
         seen: whether items that a user rated are left out.
+        candidates: only these items may be recommended; all if none are given.
         unknown_items: refuse rated items outside the catalogue, or drop these ratings.
         columns: names of the columns, as {"user": ..., "item": ..., "rating": ...}, where they are
             not the usual ones.
@@ -63,12 +65,14 @@ def recommend_file(  # noqa: PLR0913 (keywords of a public front door)
     source, output = _files(Path(ratings)), Path(output)
     if output.exists() and output.resolve() in {path.resolve() for path in source}:
         raise ValueError("output would replace the ratings; choose another file")
-    done = 0
+    done, only = 0, None if candidates is None else list(candidates)
     with _sorted_by_user(source, columns) as reader, replacing(output) as new:
         schema = _schema(model, reader.schema.field("user").type)
         with parquet.ParquetWriter(new, schema, compression="zstd") as writer:
             for table in whole_users(_quietly(reader)):
-                found: Any = model.recommend(table, n, seen=seen, unknown_items=unknown_items)
+                found: Any = model.recommend(
+                    table, n, seen=seen, candidates=only, unknown_items=unknown_items
+                )
                 writer.write_table(found.to_arrow().cast(schema))
                 done += len(found)
                 progress(done)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,13 @@ class HistoryError(RuntimeError):
     """A history on an executor could not be answered; its words hold nothing private."""
 
 
-def recommend_frame(
+def recommend_frame(  # noqa: PLR0913 (keywords of a public front door)
     model: ItemModel,
     histories: Any,
     n: int = 10,
     *,
     seen: Seen = "leave out",
+    candidates: Iterable[Any] | None = None,
     unknown_items: UnknownItems = "refuse",
     columns: Mapping[str, str] | None = None,
 ) -> Any:
@@ -40,6 +42,7 @@ def recommend_frame(
             counts 1, where feedback is implicit.
         n: how many items for each user.
         seen: whether items that a user rated are left out.
+        candidates: the only items to choose from; all items if none are given.
         unknown_items: refuse rated items outside the catalogue, or drop these ratings.
         columns: names of the columns, as {"user": ..., "item": ..., "rating": ...}, where they are
             not the usual ones.
@@ -57,7 +60,9 @@ def recommend_frame(
     chosen = pick(histories.columns, columns)
     if "user" not in chosen:
         raise ValueError("no user column: call it user, or name it: columns={'user': ...}")
-    model.recommend({}, n, seen=seen, unknown_items=unknown_items)  # refuses what is out of range
+    asked: dict[str, Any] = {"seen": seen, "unknown_items": unknown_items}
+    asked["candidates"] = None if candidates is None else list(candidates)
+    model.recommend({}, n, **asked)  # refuses what is out of range
     quoted = {role: "`" + name.replace("`", "``") + "`" for role, name in chosen.items()}
     rows = histories.select(*(F.col(name).alias(role) for role, name in quoted.items()))
     kind = rows.schema["user"].dataType.simpleString()
@@ -67,12 +72,35 @@ def recommend_frame(
     sent = rows.sparkSession.sparkContext.broadcast(model)
 
     def answer(table: pa.Table) -> pa.Table:
-        found: Any = sent.value.recommend(table, n, seen=seen, unknown_items=unknown_items)
+        found: Any = sent.value.recommend(table, n, **asked)
         answered: pa.Table = found.to_arrow()
         return answered
 
     apart = rows.repartition("user").sortWithinPartitions("user")
     return apart.mapInArrow(lambda batches: _answered(batches, answer), schema)
+
+
+def save_lists(lists: Any, folder: str) -> int:
+    """Write what `recommend_frame` gives into a new folder of Parquet files, on the cluster.
+
+    Returns:
+        How many users have a list.
+
+    Raises:
+        ValueError: the folder is there already, or a history is not as described.
+        HistoryError: something else went wrong; its words hold nothing private.
+    """
+    try:
+        lists.write.parquet(folder)
+        return int(lists.sparkSession.read.parquet(folder).where("rank = 1").count())
+    except Exception as error:  # noqa: BLE001 (Spark's words may quote a history)
+        kind, words = type(error).__name__, str(error)
+    if "PATH_ALREADY_EXISTS" in words:
+        raise ValueError(f"output {folder!r} is there already; choose a new folder")
+    ours = re.search(rf"\b{HistoryError.__name__}: (.+)", words)
+    if ours is None:
+        raise HistoryError(f"the lists could not be made ({kind}); look into it with Spark itself")
+    raise ValueError(ours[1])
 
 
 def _answered(

@@ -56,6 +56,8 @@ class ALS:
     factor_bound: user factors longer than this times sqrt(rank) are cut to it.
     row_bound: a user's root mean square residual counts as at most this share of the width.
     offset_share, gram_share: of mu^2, for offsets with counts and for C; the sums get the rest.
+        With an offset_share of 0 ratings count from the middle of the scale, no factor is a level,
+        and the counts get as much as C.
     seed: of the random factors it starts from; noise has no seed.
     gram: "shared", or "per-item" for a Gram matrix of each item: the same as `PerItem()`, whose
         options are those of the paper.
@@ -83,10 +85,12 @@ class ALS:
         for name in ("chance", "explained", "factor_bound", "row_bound"):
             if not 0 < (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"{name} must be a positive number, got {value}")
-        for name in ("averaging", "offset_share", "gram_share"):
+        for name in ("averaging", "gram_share"):
             if (value := getattr(self, name)) is not None and not 0 < value <= 1:
                 raise ValueError(f"{name} must be above 0 and at most 1, got {value}")
-        if not (self.offset_share or 0) + self.gram_share < 1:
+        if not 0 <= (self.offset_share or 0) < math.inf:
+            raise ValueError(f"offset_share must be at least 0, got {self.offset_share}")
+        if not max(self.offset_share or 0, self.gram_share) + self.gram_share < 1:
             raise ValueError("offset_share + gram_share must be below 1")
         if not isinstance(self.feedback, Implicit) and self.feedback not in {
             None,
@@ -152,8 +156,7 @@ class ALS:
             C = unpacked(answer["gram"], h.rank) / public.n_users
             ridge = h.ridge(n, curator.plan["factors.gradient"].std, public)
             b = h.averaging if t else 1.0
-            V = (1 - b) * V + b * expected_step(n, C, answer["gradient"], V, ridge)
-            V[:, 0] = h.level
+            V = h.levelled((1 - b) * V + b * expected_step(n, C, answer["gradient"], V, ridge))
         return h.fold(V, centring)
 
     def recipe(self, public: Public) -> Recipe:
@@ -166,8 +169,11 @@ class ALS:
         strength = public.n_users * public.mu / math.sqrt(public.n_items)
         rank = round(min(MOST_FACTORS, 0.65 * math.sqrt(strength))) if strength >= 40 else 0
         rank = min(rank if self.rank is None else self.rank, public.n_items)
-        share = self.offset_share or float(np.clip(32 / strength, 0.18, 0.9))
-        share = share if rank else 1.0
+        share, offsets = self.offset_share, self.offset_share != 0
+        if share is None:
+            share = float(np.clip(32 / strength, 0.18, 0.9))
+        share = (share or self.gram_share) if rank else 1.0
+        counts = COUNTS_OF_OFFSETS if offsets else 1.0
         unit = public.width / 4
         return Recipe(
             rank=rank,
@@ -175,11 +181,11 @@ class ALS:
             chance=self.chance * unit**2,
             factor_variance=self.explained * unit**2 / max(rank, 1),
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
-            level=LEVEL * unit,
+            level=LEVEL * unit if offsets else None,
             row_bound=self.row_bound * public.width,
             offset_steps=OffsetSteps(
-                count_share=share * COUNTS_OF_OFFSETS,
-                sum_share=share * (1 - COUNTS_OF_OFFSETS),
+                count_share=share * counts,
+                sum_share=share * (1 - counts),
                 steps=OFFSET_STEPS,
                 row_bound=unit,
                 mean_ridge=1.0,
@@ -197,7 +203,7 @@ class Recipe:
     chance: float
     factor_variance: float
     factor_bound: float
-    level: float
+    level: float | None
     row_bound: float
     offset_steps: OffsetSteps
     gradient_share: float
@@ -221,6 +227,10 @@ class Recipe:
         """Random item factors of about the expected size."""
         rng = np.random.default_rng(seed)
         size = math.sqrt(self.factor_variance)
-        V = rng.standard_normal((public.n_items, self.rank)) * size
-        V[:, :1] = self.level
+        return self.levelled(rng.standard_normal((public.n_items, self.rank)) * size)
+
+    def levelled(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """V with its first column the same for all items, if that is a user's level."""
+        if self.level is not None:
+            V[:, :1] = self.level
         return V

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # All pairs of 4,000 items are 8 million numbers a release: 64 MB for each thread.
 MOST_PAIRED = 4_000
+ENERGY_SHARE = 0.05  # of mu^2: one number, whose noise is small beside that of a product
 
 
 class Direction(NamedTuple):
@@ -58,7 +59,14 @@ class Dense:
         answer = curator.noisy_sum(Covariance(n, rows, self.bound), self.name)
         return unpacked(answer["covariance"], n)
 
-    def ask(self, curator: Curator, rows: RowPolicy, _: np.random.Generator) -> Direction:
+    def ask(
+        self,
+        curator: Curator,
+        rows: RowPolicy,
+        _: np.random.Generator,
+        near: NDArray[np.float64] | None = None,
+    ) -> Direction:
+        del near
         values, vectors = np.linalg.eigh(self.matrix(curator, rows))
         return Direction(vectors[:, -1], float(values[-1]))
 
@@ -67,8 +75,9 @@ class Dense:
 class Oja:
     """Private Oja (Jain, Thakkar and Thakurta, 2018, Algorithm 2); memory is linear in the items.
 
-    v <- v + eta (A^T A v + g), v <- v / ||v||, with eta = 1 / (steps sigma sqrt(items)); the first
-    line is divided by eta here, so that without noise this is the power method.
+    v <- v + eta (A^T A v + g), v <- v / ||v||, with eta = 1 / (sigma sqrt(items)); the first line
+    is divided by eta here, so that without noise this is the power method. (The paper's eta is
+    `steps` times smaller, and so few products then leave too much of the start.)
     """
 
     name: str
@@ -76,17 +85,16 @@ class Oja:
     steps: int
 
     def releases(self, share: float, times: int, n_items: int) -> tuple[Release, ...]:
-        l2, each = self.bound**2, share / (self.steps + 1)
-        products = self.steps * times
+        l2, products, energies = self.bound**2, self.steps * times, ENERGY_SHARE * share
         return (
             Release.share(
-                f"{self.name}.product", l2=l2, share=each * self.steps, times=products, size=n_items
+                f"{self.name}.product", l2=l2, share=share - energies, times=products, size=n_items
             ),
-            Release.share(f"{self.name}.energy", l2=l2, share=each, times=times, cone=True),
+            Release.share(f"{self.name}.energy", l2=l2, share=energies, times=times, cone=True),
         )
 
     def noise(self, plan: Plan) -> float:
-        """Standard deviation of an entry of a product, and of the energy."""
+        """Standard deviation of an entry of a product."""
         return plan[f"{self.name}.product"].std
 
     def ask(
@@ -94,12 +102,18 @@ class Oja:
         curator: Curator,
         rows: RowPolicy,
         rng: np.random.Generator,
+        near: NDArray[np.float64] | None = None,
         beside: NDArray[np.float64] | None = None,
     ) -> Direction:
-        """From a random start; at right angles to the columns of `beside`, if there are any."""
+        """At right angles to the columns of `beside`, if there are any.
+
+        From a random start, half way to `near` if that is given: of a matrix that has changed
+        little, the direction has too, and few products find it.
+        """
         n = curator.public.n_items
-        damping = self.steps * self.noise(curator.plan) * math.sqrt(n)  # 1 / eta
+        damping = self.noise(curator.plan) * math.sqrt(n)  # 1 / eta
         v = start(rng, n, beside)
+        v = v if near is None else unit(v + near, v)
         for _ in range(self.steps):
             product = curator.noisy_sum(PowerProduct(rows, self.bound, v), self.name)["product"]
             v = unit(apart(damping * v + product, beside), v)

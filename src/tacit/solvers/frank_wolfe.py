@@ -92,11 +92,11 @@ class FrankWolfe:
         centring, per_user = Start(self.offset_share).ask(curator)
         k = self.nuclear_norm * L * math.sqrt(m * n / per_user)
         rng = np.random.default_rng(self.seed)
-        V, Y = np.zeros((n, 0), np.float32), FrankWolfeReplay(L, keep=1 - 1 / T)
+        V, Y, v = np.zeros((n, 0), np.float32), FrankWolfeReplay(L, keep=1 - 1 / T), None
         for t in range(1, T):
             A = Residuals(FoldIn(V, centring, step=Y))
             top = self._top("first" if t == 1 else "steps", public)
-            v, energy = top.ask(curator, A, rng)
+            v, energy = top.ask(curator, A, rng, near=v)
             # What the noise may hide of lambda is added to it, so that no step is too long.
             sigma = top.noise(curator.plan)
             hidden = math.sqrt(sigma * math.sqrt(n) * math.log(n / self.failure))

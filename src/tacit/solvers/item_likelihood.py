@@ -61,16 +61,14 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     rows = replace(prepared.rows, clip=public.width, centring=centring)
     noise = curator.plan["factors.gradient"].std
     V = h.start(public, als.seed)
-    V[~prepared.frequent, 1:] = 0
+    V = h.levelled(V * prepared.frequent[:, None])
     for t in range(als.steps):
         users = UserFactors(h.fold(V, centring), h.factor_bound)
         answer = curator.noisy_sum(ItemGramsAndGradient(rows, users, h.row_bound), "factors")
         X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
         b = h.averaging if t else 1.0
         step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise, public))
-        V = (1 - b) * V + b * step
-        V[:, 0] = h.level
-        V[~prepared.frequent, 1:] = 0
+        V = h.levelled(((1 - b) * V + b * step) * prepared.frequent[:, None])
     return h.fold(V, centring)
 
 

@@ -36,7 +36,8 @@ class OffsetSteps:
     the average over the steps so far is shrunk by how noisy it is. A user's n ratings weigh
     1 / sqrt(n) each.
 
-    count_share, sum_share: of mu^2, for the counts and for all sums together.
+    count_share, sum_share: of mu^2, for the counts and for all sums together; without a share for
+        the sums only counts are released, and offsets are 0.
     steps: how often the sums are released.
     row_bound: a user's root mean square deviation counts as at most this.
     mean_ridge: a user's mean is shrunk toward the middle of the scale as by so many ratings there.
@@ -48,14 +49,15 @@ class OffsetSteps:
     row_bound: float
     mean_ridge: float
 
-    def releases(self, public: Public) -> tuple[Release, Release]:
+    def releases(self, public: Public) -> tuple[Release, ...]:
         m = public.n_items
-        return (
-            Release.share("counts.count", l2=1.0, share=self.count_share, size=m, cone=True),
-            Release.share(
-                "offsets.sum", l2=self.row_bound, share=self.sum_share, times=self.steps, size=m
-            ),
+        counts = Release.share("counts.count", l2=1.0, share=self.count_share, size=m, cone=True)
+        if not self.sum_share:
+            return (counts,)
+        sums = Release.share(
+            "offsets.sum", l2=self.row_bound, share=self.sum_share, times=self.steps, size=m
         )
+        return counts, sums
 
     def centring(self, public: Public, offsets: NDArray[np.float64]) -> Centring:
         """A rating less its item's offset and the user's mean, around the middle of the scale."""
@@ -66,6 +68,8 @@ class OffsetSteps:
         public, plan = curator.public, curator.plan
         noisy = curator.noisy_sum(ItemCounts(public.n_items, Rows()), "counts")["count"]
         counts = np.maximum(noisy, max(plan["counts.count"].std, 1e-3))
+        if not self.sum_share:
+            return Offsets(counts, np.zeros(public.n_items))
         # Of one rating, a quarter of the scale is chance; its weight is 1 / sqrt(ratings), of
         # which the sum of all weights tells the mean.
         rating_variance = (public.width / 4) ** 2 * counts * public.n_users / counts.sum()

@@ -23,6 +23,9 @@ _OF_THE_LOSS = {
     *("mean_share", "gram_part", "unobserved_share", "start_share"),
 }
 
+MOST_NUMBERS = 1 << 31
+"""In one sum; each thread holds all of them, with 8 bytes each."""
+
 
 @dataclass(frozen=True, slots=True)
 class PerItem:
@@ -120,9 +123,14 @@ class PerItem:
 
     def plan(self, als: ALS, public: Public) -> Plan:
         """Every release, as `ALS.plan`."""
-        if self.ridge is None:
-            return item_likelihood.plan(self, als, public)
-        return item_loss.plan(self, als, public)
+        of = item_likelihood if self.ridge is None else item_loss
+        plan: Plan = of.plan(self, als, public)
+        if (most := max(release.size for release in plan.releases)) > MOST_NUMBERS:
+            raise ValueError(
+                f"a Gram matrix for each of {public.n_items} items has {most} numbers, "
+                f"{8 * most / 2**30:.0f} GiB for every thread: take gram='shared', or a lower rank"
+            )
+        return plan
 
     def fit(self, als: ALS, curator: Curator) -> FoldIn:
         """Train, as `ALS.fit`."""

@@ -22,8 +22,10 @@ import pytest
 import scipy.sparse
 
 import tacit.data.numbering
+from tacit.data.encode import sorted_rows
 from tacit.data.errors import DataError
 from tacit.data.read import read
+from tacit.data.staging import Staging
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reading.md"
 
@@ -437,6 +439,101 @@ def stream_that_breaks(folder, patch):
         raise KeyError(USER)
 
     return pa.RecordBatchReader.from_batches(pa.table(GOOD).schema, batches()), {}
+
+
+# Rows that stay on disk, and sources in many files
+
+
+def kept(folder):
+    """A folder of rows that an earlier reading left."""
+    read(pa.table(GOOD), keep=folder / "kept")
+    return folder / "kept"
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+@case("rows-00000.parquet' is missing", "prepare the rows again")
+def kept_rows_lack_a_file(folder, patch):
+    (kept(folder) / "rows-00000.parquet").unlink()
+    return folder / "kept", {}
+
+
+@case("rows-00000.parquet' is not what was written there", "prepare the rows again")
+def kept_rows_are_truncated(folder, patch):
+    cut(kept(folder) / "rows-00000.parquet")
+    return folder / "kept", {}
+
+
+@case("preparing was broken off here", "prepare the rows again")
+def kept_rows_are_unfinished(folder, patch):
+    (kept(folder) / "prepared.json").write_text("")
+    return folder / "kept", {}
+
+
+@case("holds rows that are read already", "leave out scale=")
+def kept_rows_read_in_another_way(folder, patch):
+    return kept(folder), {"scale": (1, 5)}
+
+
+@case("is there already", "name a new or an empty folder")
+def keep_names_a_folder_in_use(folder, patch):
+    return pa.table(GOOD), {"keep": kept(folder)}
+
+
+@case("privacy_unit='epsilon' needs the rows in memory")
+def epsilons_for_rows_on_disk(folder, patch):
+    return changed(privacy=[1.0, None, None]), {"stream": True, "privacy_unit": "epsilon"}
+
+
+@case("2.parquet' is not a whole Parquet file")
+def one_of_many_files_is_truncated(folder, patch):
+    pq.write_table(pa.table(GOOD), folder / "1.parquet")
+    pq.write_table(pa.table(GOOD), folder / "2.parquet")
+    cut(folder / "2.parquet")
+    return folder, {"stream": True}
+
+
+@case("cannot be read to the end")
+def one_of_many_files_goes_away(folder, patch):
+    """Between the look at its columns and the reading of its rows."""
+    for name in ("1.parquet", "2.parquet"):
+        pq.write_table(pa.table(GOOD), folder / name)
+    store = Staging.store
+
+    def later(self, name, rows, picks):
+        (folder / "2.parquet").unlink()
+        store(self, name, rows, picks)
+
+    patch.setattr(Staging, "store", later)
+    return folder, {"stream": True}
+
+
+@case("Check free disk space for temporary files")
+def disk_full_while_sorting(folder, patch):
+    """The sort needs more than memory and disk together; reading did not."""
+
+    def starved(staging, *rest):
+        staging.run("SET max_temp_directory_size = '0KB'")
+        staging.run("SET memory_limit = '16MB'")
+        return sorted_rows(staging, *rest)
+
+    patch.setattr("tacit.data.read.sorted_rows", starved)
+    n = 700_000
+    user = np.random.default_rng(0).permutation(n)
+    table = pa.table({"user": user % 5000, "item": user // 5000, "rating": np.ones(n)})
+    pq.write_table(table, folder / "ratings.parquet")
+    return folder / "ratings.parquet", {"stream": True, "scale": (1, 5)}
+
+
+@case("prepared rows could not be written (No space left on device)", "make room", "keep='folder'")
+def disk_full_while_writing(folder, patch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", USER)
+
+    patch.setattr("tacit.data.preparing._writer", full)
+    return pa.table(GOOD), {"stream": True}
 
 
 @case("duplicates must be one of 'refuse', 'last'")

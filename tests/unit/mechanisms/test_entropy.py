@@ -133,4 +133,4 @@ assert len(words) == sum(len(stream) - 15 for stream in streams)
 def test_a_forked_child_draws_another_stream(kind, seed):
     """Also where a thread that does not live on in the child held the source."""
     script = FORK.format(kind=kind, seed=seed)
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=300)

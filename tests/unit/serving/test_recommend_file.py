@@ -50,6 +50,18 @@ def test_every_user_gets_her_own_list(tmp_path, monkeypatch, rows, user):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.parquet", "ratings.parquet"]
 
 
+def test_only_candidates_are_recommended(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "ROWS", 2)  # one look at the candidates must do for all batches
+    parquet.write_table(table(), tmp_path / "ratings.parquet")
+    only = {"film 3", "film 7", "film 11"}
+    recommend_file(
+        MODEL, tmp_path / "ratings.parquet", tmp_path / "out.parquet", 5, candidates=iter(only)
+    )
+    found = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert len({row["user"] for row in found}) > 1
+    assert {row["item"] for row in found} <= only
+
+
 def test_many_batches_make_many_row_groups(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ROWS", 2048)
     users = np.repeat(np.arange(5000), 2)

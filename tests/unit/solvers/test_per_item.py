@@ -290,3 +290,13 @@ def test_options_of_the_loss_need_the_loss():
     greedy = ALS(rank=2, gram=PerItem(**PAPER, mean_share=0.5, count_share=0.5))
     with pytest.raises(ValueError, match="leave nothing for the steps"):
         greedy.plan(Public(100, 10, low=1, high=5, mu=1.0))
+
+
+@pytest.mark.parametrize("gram", ["per-item", PerItem(ridge=1.0)])
+def test_catalogues_that_no_memory_holds_are_refused_before_anything_is_spent(gram):
+    """A million items share one Gram matrix."""
+    public = Public(n_users=10**6, n_items=10**6, low=1, high=5, mu=1.0)
+    with pytest.raises(ValueError, match=r"2211000000 numbers, 16 GiB .*gram='shared'"):
+        ALS(rank=66, gram=gram).plan(public)
+    assert ALS(rank=66).plan(public).releases
+    assert ALS(rank=20, gram=gram).plan(public).releases

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a training costs: bytes moved, operations, memory by component, seconds (docs/scale.md).
+
+Counts follow from the shape alone. Seconds are counts times rates, which `fit_rates` takes from a
+few small runs; `check` compares forecasts with larger runs, and `forecast` works one out for a
+cluster from processor seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import ndtri
+
+Run = dict[str, Any]
+
+BLOCK = 1 << 18  # ratings
+AHEAD = 4  # blocks that wait
+PART = 1 << 20  # rows that the sort hands over at a time
+DUCKDB = 1e9  # its memory limit
+SORTED = 24.0  # bytes of a rating while it is sorted
+IMPORTS = 110e6  # a process that has everything loaded
+TOLERANCE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of one training by ALS with one Gram matrix for all items."""
+
+    users: int
+    items: int
+    ratings: int
+    rank: int
+    steps: int
+    offset_steps: int = 5
+
+    @property
+    def passes(self) -> int:
+        """How often all rows are read: for counts, offsets and steps."""
+        return 1 + self.offset_steps + self.steps
+
+    @property
+    def flops(self) -> float:
+        """Of one ALS step: users' normal equations, their Cholesky factors, residuals and sums.
+
+        Lengths of rows are log-normal above a least one, as those of MovieLens and of this
+        benchmark. A user with fewer ratings than the rank solves a system of as many.
+        """
+        mean, r = self.ratings / self.users, self.rank
+        spread = np.exp(1.09 * ndtri((np.arange(1000) + 0.5) / 1000))
+        n = mean * (0.175 + 0.825 * spread / spread.mean())
+        m = np.minimum(n, r)
+        user = float(np.mean(n * m * r + m**3 / 3 + r * r))
+        return self.users * user + 4.0 * self.ratings * r
+
+    @property
+    def row_bytes(self) -> float:
+        """Of the rows on disk, of which each pass reads all: items, ratings, two offsets a user."""
+        return 4.5 * self.ratings + 8.0 * self.users
+
+    @property
+    def sorting(self) -> float:
+        """Ratings to be sorted; those that memory does not hold are written and read once more."""
+        return self.ratings * (1 + max(1 - DUCKDB / (SORTED * self.ratings), 0))
+
+    @property
+    def sorting_bytes(self) -> float:
+        """Temporary files while sorting: what does not fit into memory, and the rows on disk."""
+        return max(SORTED * self.ratings - DUCKDB, 0) + self.row_bytes
+
+    @property
+    def sums_bytes(self) -> float:
+        """One accumulator of an ALS step: a gradient of 64-bit integers and the shared Gram."""
+        return 8.0 * (self.items * self.rank + self.rank * (self.rank + 1) / 2)
+
+    @property
+    def factor_bytes(self) -> float:
+        """Item factors as users get them, in single precision."""
+        return 4.0 * self.items * self.rank
+
+    def memory(self, threads: int = 2) -> dict[str, float]:
+        """Bytes by component: of reading (DuckDB and its parts), and of a step."""
+        staged = min(DUCKDB, 44.0 * self.ratings)
+        reading = IMPORTS + 1.1 * staged + min(PART, self.ratings) * 20.0 * 6
+        blocks = (AHEAD + 1 + threads) * BLOCK * 8.0 + threads * BLOCK * 100.0
+        return {
+            "reading": reading,
+            "blocks": blocks,
+            "accumulators": threads * self.sums_bytes,
+            "factors, noise, answers": 6 * 2 * self.factor_bytes,
+            "training": 3 * IMPORTS + blocks + threads * self.sums_bytes + 12 * self.factor_bytes,
+        }
+
+    @property
+    def peak(self) -> float:
+        found = self.memory()
+        return max(found["reading"], found["training"])
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Seconds for each unit of work."""
+
+    read_rating: float
+    sort_rating: float
+    offset_rating: float
+    step_rating: float
+    step_user: float
+    step_flop: float
+    fixed: float
+
+    def seconds(self, shape: Shape) -> dict[str, float]:
+        """A training from Parquet to the saved model, by stage."""
+        step = (
+            self.step_rating * shape.ratings
+            + self.step_user * shape.users
+            + self.step_flop * shape.flops
+        )
+        return {
+            "read, check, number": self.read_rating * shape.ratings,
+            "sort by user": self.sort_rating * shape.sorting,
+            "counts, offsets": self.offset_rating * shape.ratings * (1 + shape.offset_steps),
+            "ALS steps": step * shape.steps,
+            "the rest": self.fixed,
+        }
+
+
+def shape_of(run: Run, rank: int, steps: int) -> Shape:
+    return Shape(run["users"], run["items"], run["ratings"], rank, steps)
+
+
+def fit_rates(runs: list[tuple[Shape, Run]], kind: str = "seconds") -> Rates:
+    """Rates from runs of different shape; `kind` may be "cpu" as well."""
+    stage = [{name: each[kind] for name, each in run["stages"].items()} for _, run in runs]
+    shapes = [shape for shape, _ in runs]
+
+    def rate(*names: str, passes: int = 1) -> float:
+        spent = sum(sum(found[name] for name in names) for found in stage)
+        return spent / sum(shape.ratings * passes for shape in shapes)
+
+    steps = np.array([found["ALS step"] / s.steps for found, s in zip(stage, shapes, strict=True)])
+    work = np.array([[s.ratings, s.users, s.flops] for s in shapes])
+    found, _ = nnls(work / steps[:, None], np.ones(len(runs)))
+    return Rates(
+        rate("read Parquet", "check, number"),
+        sum(each["sort by user"] for each in stage) / sum(shape.sorting for shape in shapes),
+        rate("counts", "item offsets", passes=1 + shapes[0].offset_steps),
+        *found.tolist(),
+        fixed=float(np.mean([each["save"] for each in stage])),
+    )
+
+
+def check(rates: Rates, runs: list[tuple[Shape, Run]]) -> bool:
+    """Print forecast and measurement side by side; whether all are within the tolerance."""
+    print(
+        "\n| users | items | ratings | rank | seconds: forecast | measured | peak MiB: forecast |",
+        end="",
+    )
+    print(" measured |\n|---|---|---|---|---|---|---|---|")
+    worst = 0.0
+    for shape, run in runs:
+        pairs = (
+            (sum(rates.seconds(shape).values()), run["seconds"]),
+            (shape.peak / 2**20, run["peak"] / 2**20),
+        )
+        worst = max(worst, *(abs(said / found - 1) for said, found in pairs))
+        cells = [f"{getattr(shape, name):,}" for name in ("users", "items", "ratings", "rank")]
+        cells += [f"{value:,.0f}" for pair in pairs for value in pair]
+        print(f"| {' | '.join(cells)} |")
+    verdict = "reached" if worst <= TOLERANCE else "MISSED "
+    print(f"\n{verdict}  forecasts within 25% at {len(runs)} sizes: {100 * worst:.0f}% at worst")
+    return worst <= TOLERANCE
+
+
+def forecast(shape: Shape, rates: Rates, executors: int, cores: int) -> None:
+    """Print what a cluster needs; rates are processor seconds."""
+    everything = rates.seconds(shape)
+    hours = sum(everything.values()) / 3600
+    one, step = shape.sums_bytes, everything["ALS steps"] / shape.steps
+    print(
+        f"\n{shape.users:,} users, {shape.items:,} items, {shape.ratings:,} ratings; rank "
+        f"{shape.rank}, {shape.steps} steps; {executors} executors of {cores} cores\n"
+    )
+    for name, seconds in everything.items():
+        print(f"    {name:24}{seconds / 3600:10.1f} core-hours")
+    rows = {
+        "in all": f"{hours:.0f} core-hours, {hours * 60 / executors / cores:.0f} minutes",
+        "operations of a step": f"{shape.flops:.1e}, {step / executors / cores:.0f} s",
+        "rows on disk": f"{shape.row_bytes / 1e9:,.0f} GB, read {shape.passes} times",
+        "temporary files": f"{shape.sorting_bytes / 1e9:,.0f} GB while sorting",
+        "one accumulator": f"{one / 1e9:.2f} GB; {one * cores / 1e9:.0f} GB for all cores of one",
+        "sums sent in a step": f"{one * executors * cores / 1e9:,.0f} GB from every core, "
+        f"{one * executors / 1e9:,.0f} GB if each machine adds up first",
+        "factors sent in a step": f"{shape.factor_bytes * executors / 1e9:,.0f} GB",
+        "noise of a step": f"{shape.items * shape.rank / 1e8:.1f} s on one core",
+        "driver": f"{(one * 3 + shape.factor_bytes * 6) / 1e9:.1f} GB",
+        "a Gram for each item": f"{one * (shape.rank + 1) / 2e9:,.0f} GB, one accumulator",
+    }
+    for name, text in rows.items():
+        print(f"    {name:24}{text}")
+    share = shape.users / 2.0**31
+    room = math.log2(2.0**62 / (2.0**29 * shape.users))
+    print(f"    {'numbers':24}users fill {100 * share:.0f}% of 32 bits; sums leave {room:.0f} bits")
+
+
+def describe_rates(rates: Rates) -> str:
+    """In nanoseconds, but for what is there once."""
+    named = {each.name: getattr(rates, each.name) for each in fields(rates)}
+    fixed = named.pop("fixed")
+    parts = [f"{name.replace('_', ' of a ')} {value * 1e9:.3g} ns" for name, value in named.items()]
+    return f"{', '.join(parts)}; once {fixed:.1f} s"
