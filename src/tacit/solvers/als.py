@@ -13,7 +13,7 @@ from tacit.accounting.release import Plan, Release
 from tacit.contributions import GramAndGradient, Rows, UserFactors
 from tacit.contributions.base import triangle
 from tacit.folding import Centring, FoldIn
-from tacit.solvers.implicit import Implicit, implicit_of
+from tacit.solvers.implicit import Implicit, check_feedback, implicit_of
 from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.per_item import PerItem
@@ -92,12 +92,7 @@ class ALS:
             raise ValueError(f"offset_share must be at least 0, got {self.offset_share}")
         if not max(self.offset_share or 0, self.gram_share) + self.gram_share < 1:
             raise ValueError("offset_share + gram_share must be below 1")
-        if not isinstance(self.feedback, Implicit) and self.feedback not in {
-            None,
-            "explicit",
-            "implicit",
-        }:
-            raise ValueError(f"feedback must be 'explicit' or 'implicit', got {self.feedback!r}")
+        check_feedback(self.feedback)
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item"}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
 

@@ -166,6 +166,12 @@ class Users:
         return FoldIn(table.astype(np.float32), Centring(offsets), step=step)
 
 
+def check_feedback(feedback: object) -> None:
+    """Refuse what `ALS` cannot take as its field of that name."""
+    if not isinstance(feedback, Implicit) and feedback not in {None, "explicit", "implicit"}:
+        raise ValueError(f"feedback must be 'explicit' or 'implicit', got {feedback!r}")
+
+
 def implicit_of(als: ALS, public: Public) -> Implicit | None:
     """The options for implicit feedback; None where it is explicit, or left to the papers' loss."""
     feedback = public.feedback if als.feedback is None else als.feedback
