@@ -143,7 +143,8 @@ class _Made:
         rng = np.random.default_rng(seed)
         users, items, _ = self.sizes
         counts = _row_lengths(self.sizes, self.shape, rng)
-        popularity = (self.shape.rank_offset + 1.0 + rng.permutation(items)) ** -self.shape.power
+        places = np.asarray(self.shape.rank_offset + 1.0 + rng.permutation(items), np.float64)
+        popularity = np.asarray(places**-self.shape.power, np.float64)
         offsets = rng.normal(0, _ITEM, items).astype(np.float32)
         taste = rng.standard_normal((items, self.rank), np.float32)
         low, high, step = self.scale.low, self.scale.high, np.float32(self.step)
