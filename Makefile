@@ -10,7 +10,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest
 LIBMF_FLAGS := -O3 -march=native -DUSEAVX -DUSEOMP -fopenmp
 KERNELS := pyproject.toml CMakeLists.txt constraints.txt $(wildcard cpp/*)
 
-.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-accuracy bench-peers bench-scale bench-papers nightly-scale wheel wheel-check clean
+.PHONY: help demo test lint types contracts format coverage nightly mutants bench bench-accuracy bench-peers bench-recall bench-scale bench-papers nightly-scale wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -76,6 +76,10 @@ bench-accuracy: $(VENV)/.tools ## how well models predict on real ratings (TACIT
 	$(BIN)/python bench/accuracy.py > bench/results/accuracy.txt
 	$(BIN)/python bench/recipe.py > bench/results/recipe.txt
 	$(BIN)/python bench/papers/dpals.py > bench/results/dpals.txt
+	$(BIN)/python bench/report.py
+
+bench-recall: $(VENV)/.tools ## Recall@20 on held-out users at each budget; needs the ratings
+	$(BIN)/python bench/recall.py > bench/results/recall.txt
 	$(BIN)/python bench/report.py
 
 .venv-peers/.installed: bench/peers.txt

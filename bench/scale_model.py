@@ -25,7 +25,7 @@ BLOCK = 1 << 18  # ratings
 AHEAD = 4  # blocks that wait
 PART = 1 << 20  # rows that the sort hands over at a time
 DUCKDB = 1e9  # its memory limit
-HELD = 2.0**28  # bytes of shares that a Spark task holds (tacit/engines/shards.py)
+HELD = 2.0**30  # bytes of shares that a Spark task holds (tacit/engines/shards.py)
 SORTED = 24.0  # bytes of a rating while it is sorted
 IMPORTS = 110e6  # a process that has everything loaded
 TOLERANCE = 0.25
@@ -88,7 +88,7 @@ class Shape:
 
     def sent_by_spark(self, tasks: int) -> float:
         """Sums that leave the tasks in a step: all of them whenever a task's hands are full."""
-        return self.sums_bytes * max(tasks, self.share_bytes / HELD)
+        return self.sums_bytes * tasks * math.ceil(self.share_bytes / tasks / HELD)
 
     @property
     def factor_bytes(self) -> float:
