@@ -109,6 +109,13 @@ def test_products_stay_within_reach_or_the_draw_is_refused():
         curator.posterior_sample(narrow, "factors", 3)
 
 
+def test_users_whom_nobody_has_numbered_draw_nothing():
+    wanted = target()
+    rows = wanted.trimmed(BLOCK)
+    with pytest.raises(ValueError, match="must number its users"):
+        GibbsPass(wanted, 1.0, np.ones((2, 1)), b"").draws(rows, wanted.weights(rows))
+
+
 def test_at_temperature_zero_it_is_alternating_least_squares():
     engine = LocalThreads(BLOCK, threads=1)
     wanted = target(ridge=0.1, margin=50.0)
