@@ -22,9 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -33,8 +35,11 @@ from descents import CHANCE, DECAY, RATE, RIDGE, SHAPES, Prepared, descend
 
 from machine import describe
 from tacit import kernels
-from tacit.descent import Descent
+from tacit.descent import Descent, State
 from tacit.mechanisms.entropy import NoiseSource
+
+mpl.use("svg")
+from matplotlib import pyplot as plt
 
 if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
@@ -51,9 +56,9 @@ FIGURE = HERE.parents[2] / "docs" / "figures" / "sgld_speed.svg"
 # --- throughput ----------------------------------------------------------------------------------
 
 
-def seconds(data: Prepared, rank: int, threads: int, *, sample: bool, repeats: int) -> float:
+def seconds(data: Prepared, state: State, threads: int, *, sample: bool, repeats: int) -> float:
     """Of one epoch, at best."""
-    state, source = data.state(rank), NoiseSource()
+    source = NoiseSource()
     temperature = CHANCE / data.unit**2 if sample else 0.0
     best = float("inf")
     for _ in range(repeats):
@@ -82,8 +87,9 @@ def throughput(name: str, ratings: Ratings, repeats: int) -> dict[str, list[floa
     print("   K" + "".join(f"{label:>16s}" for label, *_ in ways) + "   SGLD/SGD   2 threads/1")
     found: dict[str, list[float]] = {label: [] for label, *_ in ways}
     for rank in RANKS:
+        state = ordered.state(rank)  # has some rows more, which fill up the last group
         for label, data, threads, sample in ways:
-            once = seconds(data, rank, threads, sample=sample, repeats=repeats)
+            once = seconds(data, state, threads, sample=sample, repeats=repeats)
             found[label].append(free.n_ratings / once / 1e6)
         now = {label: rates[-1] for label, rates in found.items()}
         print(
@@ -116,7 +122,7 @@ def convergence(data: Prepared) -> dict[str, tuple[list[float], list[float]]]:
 
 # --- cache misses --------------------------------------------------------------------------------
 
-COUNTS = re.compile(r"(D refs|D1\s+misses|LLd misses):\s+([\d,]+)")
+COUNTS = re.compile(r"(D\s+refs|D1\s+misses|LLd\s+misses):\s+([\d,]+)")
 
 
 def cached(ratings: Ratings) -> None:
@@ -148,7 +154,9 @@ def _shares(file: Path, rank: int, order: str) -> tuple[float, float]:
 
 def _counted(file: Path, rank: int, order: str, epochs: int) -> list[int]:
     tool = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"]
-    child = [sys.executable, str(HERE), "--descend", str(file), str(rank), order, str(epochs)]
+    script = HERE.with_name("sgd_once.py")
+    extension = str(import_module("tacit.kernels._kernels").__file__)
+    child = [sys.executable, str(script), extension, str(file), str(rank), order, str(epochs)]
     done = subprocess.run(
         [*tool, *CACHES, *child],
         env=os.environ | {"TACIT_ISA": "avx2", "OPENBLAS_NUM_THREADS": "1"},
@@ -159,24 +167,6 @@ def _counted(file: Path, rank: int, order: str, epochs: int) -> list[int]:
     return [int(number.replace(",", "")) for _, number in COUNTS.findall(done.stderr)]
 
 
-def descend_once(file: str, rank: int, order: str, epochs: int) -> None:
-    """What Cachegrind looks at."""
-    with np.load(file) as data:
-        user, items, values = (data[name] for name in ("user", "items", "values"))
-        if order == "random":
-            user, items, values = (each[data["mixed"]] for each in (user, items, values))
-    starts = np.flatnonzero(np.diff(user, prepend=-1))
-    U, V = (np.full((each.max() + 1, rank), 0.01, np.float32) for each in (user, items))
-    of_users, of_items = (np.zeros(len(rows), np.float32) for rows in (U, V))
-    step = np.array([0.0, RATE, RIDGE], np.float32)
-    tasks, visits = np.array([0, len(starts)]), np.append(starts, len(user))
-    for _ in range(epochs):
-        board = np.zeros(1, np.int64)
-        kernels.sgd_tasks(
-            tasks, visits, user[starts], items, values, step, U, V, of_users, of_items, board
-        )
-
-
 # --- all of it -----------------------------------------------------------------------------------
 
 
@@ -184,11 +174,6 @@ def draw(
     rates: dict[str, dict[str, list[float]]], falls: dict[str, tuple[list[float], list[float]]]
 ) -> None:
     """Rates against rank for each shape, and errors against seconds."""
-    import matplotlib as mpl  # noqa: PLC0415 (Cachegrind's child draws nothing)
-
-    mpl.use("svg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
     mpl.rcParams.update({"svg.hashsalt": "tacit", "svg.fonttype": "none", "font.size": 8})
     figure, axes = plt.subplots(1, len(rates) + 1, figsize=(4 * (len(rates) + 1), 3))
     for axis, (name, lines) in zip(axes, rates.items(), strict=False):
@@ -206,10 +191,6 @@ def draw(
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["--descend"]:
-        file, rank, order, epochs = sys.argv[2:]
-        descend_once(file, int(rank), order, int(epochs))
-        return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--netflix", type=float, default=0.02, help="share of its users")
     parser.add_argument("--yahoo", type=float, default=0.01, help="share of its users")

@@ -177,7 +177,7 @@ def implicit_of(als: ALS, public: Public) -> Implicit | None:
     feedback = public.feedback if als.feedback is None else als.feedback
     if feedback == "explicit":
         return None
-    if als.gram == "shared":
+    if als.gram is None or als.gram == "shared":
         return Implicit() if isinstance(feedback, str) else feedback
     if als.gram == "per-item" or als.gram.ridge is None or als.gram.centring != "none":
         raise ValueError(

@@ -8,6 +8,7 @@ import pytest
 
 from tacit.contributions import (
     Covariance,
+    GramAndGradient,
     ItemCounts,
     ItemGradient,
     ItemGramsAndGradient,
@@ -152,6 +153,23 @@ def test_item_gradient(block, rows, users, row_bound):
     both = real(ItemGramsAndGradient(rows, users, row_bound), block)
     assert np.array_equal(both["gradient"], got)
     assert np.array_equal(both["gram"], real(LeastSquares(rows, users), block)["gram"])
+
+
+@pytest.mark.parametrize("chance_bound", [0.7, 30.0])
+def test_chance_is_the_mean_of_target_times_residual(block, rows, users, chance_bound):
+    V = users.fold.item_factors.astype(float)
+    total = 0.0
+    for (items, values), row in zip(plain.rows_of(block), plain.prepared(rows, block), strict=True):
+        if len(row.items):
+            x = plain.solved(users.fold, items, values)
+            mean = np.mean(row.targets * (row.targets - V[row.items] @ x))
+            total += np.clip(mean, 0, chance_bound)
+    for kind in (GramAndGradient, ItemGramsAndGradient):
+        got = real(kind(rows, users, 1.0, chance_bound), block)
+        np.testing.assert_allclose(got["chance"], [total], atol=N_USERS * chance_bound * 1e-5)
+        without = real(kind(rows, users, 1.0), block)
+        assert set(got) - set(without) == {"chance"}
+        assert all(np.array_equal(got[name], without[name]) for name in without)
 
 
 @pytest.mark.parametrize("row_bound", [1.1, 40.0])
