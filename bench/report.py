@@ -26,9 +26,16 @@ seconds between machines.
 # What each file answers, in the order of the page; a file that is not listed comes after them.
 QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
+    "recipe": "How far is `ALS()`, which has no setting, behind what a search finds?",
+    "dpals": "How far is the published algorithm, tuned, behind `ALS()`, which is not?",
+    "recall": "How much of what held-out users saw is recommended to them, at each budget?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
+    "dpals_synthetic": "Does private ALS beat private Frank-Wolfe as its paper says?",
+    "dplmc_synthetic": "Does private gradient descent beat private ALS as its paper says?",
     "frank_wolfe": "Does private Frank-Wolfe beat the baselines of its paper, on Jester?",
     "frank_wolfe_rank_one": "The same on the paper's synthetic matrix of rank one.",
+    "steps": "Are gradient and Langevin steps as fast as ALS, and large data as fast as small?",
+    "sgd": "How many ratings a second does gradient descent take, beside LIBMF?",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
     "table5": "What are the published settings of private ALS worth, and what does tacit do there?",
     "sgld": "What do privacy, and a look-up table of normals, cost SGLD?",

@@ -281,6 +281,43 @@ def test_evaluate_implicit_with_held_out_users(folder, tmp_path):
     assert "private.rmse" not in facts
 
 
+def test_implicit_from_plan_to_recommendation(folder, tmp_path):
+    facts = ("--users", 300, "--items", 50, "--epsilon", 5, "--implicit")
+    planned = answered("plan", *facts)
+    assert [release["name"] for release in planned["releases"]] == [
+        "counts.count",
+        "factors.product",
+    ]
+    words = ("--implicit", "--epsilon", 5, "--delta", planned["delta"])
+    made = answered("fit", folder / "train.parquet", *words, "--output", tmp_path / "model")
+    assert made["epsilon"] <= 5
+    one = answered("recommend", tmp_path / "model", "--known", "i1, i7", "-n", 3)
+    same = answered("recommend", tmp_path / "model", "--known", "i1=1,i7=1", "-n", 3)
+    assert one == same
+    assert len(one["recommendations"]) == 3
+    (tmp_path / "known.json").write_text('["i1", "i7"]')
+    assert one == answered(
+        "recommend", tmp_path / "model", "--known", tmp_path / "known.json", "-n", 3
+    )
+
+
+def test_items_alone_are_refused_where_ratings_are_wanted(model):
+    answer = run("recommend", model, "--known", "i1,i7")
+    assert answer.exit_code == 2
+    assert "pair 1 is not of the form id=rating" in answer.stderr
+
+
+def test_evaluate_implicit_als_has_recall_and_no_private_figure(folder):
+    facts = answered("evaluate", folder / "train.parquet", "--test", folder / "test.parquet",
+                     "--epsilon", 20, "--seeds", 2, "--implicit")  # fmt: skip
+    assert facts["algorithm"] == "als"
+    assert facts["epsilon"] <= 20
+    assert 0.3 < facts["recall@20.mean"] < 1
+    assert 0 < facts["ndcg@20.mean"] < 1
+    assert facts["recall@20.std"] > 0
+    assert "private.rmse" not in facts
+
+
 def test_inspect(model):
     facts = answered("inspect", model)
     assert facts["statement"]["epsilon"] <= 1
