@@ -8,7 +8,7 @@ its items): so large a share of their users. Epochs with two threads and with on
 order of the paper and the deterministic one; SGLD draws fresh normals. Rates are the best of
 --repeats. Then how the test error falls with seconds, and cache misses under Valgrind's Cachegrind
 (Debian: apt install valgrind) for the paper's order and for ratings in random order; the cost of
-starting is taken off. About five minutes on a quiet machine. Also written:
+starting is taken off. About ten minutes on a quiet machine. Also written:
 docs/figures/sgld_speed.svg
 """
 
@@ -122,18 +122,18 @@ def convergence(data: Prepared) -> dict[str, tuple[list[float], list[float]]]:
 
 # --- cache misses --------------------------------------------------------------------------------
 
-COUNTS = re.compile(r"(D\s+refs|D1\s+misses|LLd\s+misses):\s+([\d,]+)")
+COUNTS = re.compile(r"(D1\s+misses|LLd\s+misses):\s+([\d,]+)")
 
 
 def cached(ratings: Ratings) -> None:
-    """Data reads and writes that miss the first and the last level, as a share of all."""
-    print(f"\ncache misses of SGD, one thread, {' '.join(CACHES)}, AVX2: first level, last level")
+    """Data reads and writes that miss the first and the last level, for each rating."""
+    print(f"\nSGD, one thread, AVX2, {' '.join(CACHES)}; cache misses a rating: first, last level")
     if shutil.which("valgrind") is None:
         print("valgrind: absent")
         return
     data = Prepared.of(ratings, "lock-free")
     print(f"{data.n_users} users, {data.n_ratings} ratings, {ratings.n_items} items")
-    print("   K       the paper's order          random order")
+    print("   K        the paper's order              random order")
     with tempfile.TemporaryDirectory() as folder:
         chunk = data.chunks.stream(0, 1).__next__()
         user = np.repeat(chunk.visit_user, np.diff(chunk.visit_ratings))
@@ -141,15 +141,15 @@ def cached(ratings: Ratings) -> None:
         file = Path(folder) / "chunk.npz"
         np.savez(file, user=user, items=chunk.items, values=chunk.values, mixed=mixed)
         for rank in CACHED:
-            told = [_shares(file, rank, order) for order in ("tiers", "random")]
-            print(f"{rank:4d}" + "".join(f"{a:13.2%} {b:8.2%}" for a, b in told), flush=True)
+            told = [_misses(file, rank, order) for order in ("tiers", "random")]
+            each = [count / data.n_ratings for both in told for count in both]
+            print(f"{rank:4d}" + "".join(f"{count:13.2f}" for count in each), flush=True)
 
 
-def _shares(file: Path, rank: int, order: str) -> tuple[float, float]:
-    """Of four epochs, less those of one."""
-    few, many = (_counted(file, rank, order, epochs) for epochs in (1, 4))
-    refs, first, last = (b - a for a, b in zip(few, many, strict=True))
-    return first / refs, last / refs
+def _misses(file: Path, rank: int, order: str) -> tuple[int, int]:
+    """Of two epochs, less those of one."""
+    few, many = (_counted(file, rank, order, epochs) for epochs in (1, 2))
+    return many[0] - few[0], many[1] - few[1]
 
 
 def _counted(file: Path, rank: int, order: str, epochs: int) -> list[int]:
@@ -204,7 +204,7 @@ def main() -> int:
     print("The paper, 32 virtual processors of 2013: 0.12, 0.19, 0.29 billion rating x dimension a")
     print("second on each at K = 128, 256, 512.")
     falls = convergence(Prepared.of(made["netflix"], "lock-free"))
-    cached(SHAPES["netflix"](0.0005))
+    cached(SHAPES["netflix"](0.002))
     draw(rates, falls)
     return 0
 
