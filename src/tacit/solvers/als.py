@@ -33,9 +33,7 @@ MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width /
 MOST_EXPLAINED = 0.2  # by all factors together, as a share of (width / 4)^2
 MOST_OF_A_FACTOR = 0.015
 MOST_GRAM_BYTES = 1 << 28
-LEVEL = (
-    0.8  # deviation of users' levels, as a share of a quarter of the width; too much costs little
-)
+LEVEL = 0.8  # deviation of users' levels, as a share of width / 4; too much costs little
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,8 @@ class Implicit:
     The rating of what she has seen says nothing more, unless count_weight is above 0. Ratings of 0
     and less count as not seen.
 
-    Of the fields of `ALS` these have a meaning here: rank, steps, averaging (without it every step
-    counts, the later the more), factor_bound, seed.
+    Of the fields of `ALS` these have a meaning here: rank (at least 1), steps, averaging (without
+    it every step counts, the later the more), factor_bound, seed.
 
     A lighter weight of what was not seen is part of the papers' loss: `ALS(gram=PerItem(ridge=...,
     centring="none", unobserved=...))`.
