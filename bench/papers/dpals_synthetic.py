@@ -169,6 +169,11 @@ def relations(table: Table, curves: dict[float, Curves]) -> list[Relation]:
     ]
     found.append(Relation("ALS gets better with users", f"{sum(better)} of {len(better)} pairs",
                           all(better)))  # fmt: skip
+    return found + relations_of_steps(curves)
+
+
+def relations_of_steps(curves: dict[float, Curves]) -> list[Relation]:
+    found = []
     for sigma, some in curves.items():
         als, fw = dict(some["DPALS"]), dict(some["FW"])
         claim = f"sigma {sigma:g}: 2 steps of DPALS beat 40 of Frank-Wolfe"
