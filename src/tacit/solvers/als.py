@@ -14,7 +14,7 @@ from tacit.contributions import GramAndGradient, Rows, UserFactors
 from tacit.contributions.base import triangle
 from tacit.folding import Centring, FoldIn
 from tacit.solvers.chance import Chance
-from tacit.solvers.implicit import Implicit, implicit_of
+from tacit.solvers.implicit import Implicit, check_feedback, implicit_of
 from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.per_item import PerItem
@@ -97,6 +97,7 @@ class ALS:
                 raise ValueError(f"{name} must be a positive number, got {value}")
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item", None}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
+        check_feedback(self.feedback)
         self._check_shares()
 
     def _check_shares(self) -> None:
@@ -106,7 +107,7 @@ class ALS:
         for name in ("offset_share", "chance_share"):
             if not 0 <= (value := getattr(self, name) or 0) < math.inf:
                 raise ValueError(f"{name} must be at least 0, got {value}")
-        first = max(self.offset_share or 0, self.gram_share)
+        first = self.gram_share if self.offset_share == 0 else self.offset_share or 0
         if not first + self.gram_share + self.chance_share < 1:
             raise ValueError("offset_share + gram_share + chance_share must be below 1")
 

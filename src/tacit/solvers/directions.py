@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import Covariance, PowerEnergy, PowerProduct
@@ -67,8 +68,9 @@ class Dense:
         near: NDArray[np.float64] | None = None,
     ) -> Direction:
         del near
-        values, vectors = np.linalg.eigh(self.matrix(curator, rows))
-        return Direction(vectors[:, -1], float(values[-1]))
+        W = self.matrix(curator, rows)
+        values, vectors = eigh(W, subset_by_index=(len(W) - 1, len(W) - 1))
+        return Direction(vectors[:, 0], float(values[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tacit.contributions import (
     PowerProduct,
     RightHandSides,
     Rows,
+    SeenProducts,
     SharedGram,
     SharedLeastSquares,
     UserFactors,
@@ -27,6 +28,7 @@ from tacit.contributions.base import Part
 from tacit.contributions.rows import grid_of, snap_each
 from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
+from tacit.user_steps import SeenProjection
 
 from . import plain
 
@@ -246,6 +248,29 @@ def test_power_product_refuses_a_direction_that_is_not_of_length_1():
             PowerProduct(Rows(), 1.0, v)
         with pytest.raises(ValueError, match="length 1"):
             PowerEnergy(Rows(), 1.0, v)
+
+
+@pytest.mark.parametrize("bound", [0.4, 50.0])
+def test_seen_products(block, rng, bound):
+    V = rng.standard_normal((N_ITEMS, 3))
+    w = rng.uniform(0.2, 2.0, N_ITEMS)
+    step = SeenProjection(count_weight=0.5, most=2.5)
+    fold = FoldIn(np.column_stack([V, w]).astype(np.float32), Centring(1.5), step=step)
+    expected = np.zeros((N_ITEMS, 3))
+    for items, values in plain.rows_of(block):
+        a = np.where(values > 1.5, np.minimum(1 + 0.5 * (values - 1.5), 2.5), 0.0) * w[items]
+        if a.any():
+            a /= np.linalg.norm(a)
+            x = plain.cut(a @ (V[items] * w[items, None]), bound)
+            np.add.at(expected, items, np.outer(a, x))
+    got = real(SeenProducts(fold, bound), block)["product"]
+    assert_near(got, expected, bound)
+
+
+def test_seen_products_need_the_step_that_projects(rng):
+    fold = FoldIn(rng.standard_normal((N_ITEMS, 3)).astype(np.float32))
+    with pytest.raises(TypeError, match="project what they have seen"):
+        _ = SeenProducts(fold, 1.0).parts
 
 
 def test_user_metric_refuses(rng):
