@@ -24,7 +24,8 @@ def test_only_counts_come_before_the_factors(gram, rank):
     rehearsal = Rehearsal(PUBLIC, plan)
     fold = solver.fit(rehearsal)
     assert set(rehearsal.ledger.releases) == set(plan.releases)
-    steps = {"factors.gram", "factors.gradient"} if rank != 0 else set()
+    parts = ("gram", "gradient", "chance") if rank != 0 else ()
+    steps = {f"factors.{part}" for part in parts}
     assert {release.name for release in plan.releases} == {"counts.count"} | steps
     assert plan.epsilon(1e-6) == pytest.approx(1.0, rel=1e-3)
     assert np.all(fold.centring.offsets == 3.0)
@@ -41,6 +42,7 @@ def test_exact_ratings_are_found_exactly(gram):
         steps=25,
         averaging=0.6,
         chance=1e-8 / unit**2,
+        chance_share=0.0,
         explained=1 / unit**2,
         factor_bound=2.5,
         row_bound=3 / width,
