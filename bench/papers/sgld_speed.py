@@ -194,6 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--netflix", type=float, default=0.02, help="share of its users")
     parser.add_argument("--yahoo", type=float, default=0.01, help="share of its users")
+    parser.add_argument("--cached", type=float, default=0.002, help="share under Cachegrind")
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     print(describe(2))
@@ -204,7 +205,7 @@ def main() -> int:
     print("The paper, 32 virtual processors of 2013: 0.12, 0.19, 0.29 billion rating x dimension a")
     print("second on each at K = 128, 256, 512.")
     falls = convergence(Prepared.of(made["netflix"], "lock-free"))
-    cached(SHAPES["netflix"](0.002))
+    cached(SHAPES["netflix"](options.cached))
     draw(rates, falls)
     return 0
 
