@@ -13,9 +13,10 @@ against the true matrix, delta 1e-5, zero-out epsilon, exact. The paper has 10 t
   ALS          tacit's, one Gram matrix for all items: ALS(gram="shared", offset_share=0)
   zero         predicts 0 everywhere, and asks nobody
 Algorithm 2 gets epsilon 1, and 0.2 of a total of 2, as in the paper. Users, rank, noise, the size
-of the entries and p are public here. Settings are from a search on the validation part of one data
-set for each noise (--search, 10,000 users, start by Algorithm 2); what it learned is in no
-epsilon, as in the paper. "As claimed" gives both methods the noise of their papers' theorems.
+of the entries and p are public here. Settings (dplmc_solvers.py) are from a search on the
+validation part of one data set for each noise (--search, 10,000 users, start by Algorithm 2; some
+by hand); what it learned is in no epsilon, as in the paper. "As claimed" gives both methods the
+noise of their papers' theorems.
 Also written: docs/figures/dplmc_synthetic.svg. Exits with 1 if a required relation fails.
 """
 
@@ -66,7 +67,7 @@ METHODS = (
     ("DPALS tuned", "spectral"),
     ("zero", "-"),
 )
-WORKERS = 8
+WORKERS = 16
 Errors = dict[tuple[str, Cell], float]
 
 
