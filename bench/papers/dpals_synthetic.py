@@ -57,7 +57,7 @@ SIGMAS = (10.0, 20.0, 0.0)  # figure 7; 0 is without privacy
 RATINGS = 150  # k of figure 7
 ALS_STEPS = (1, 2, 3, 4, 5)
 FW_STEPS = (2, 5, 10, 40)
-WORKERS = 14
+WORKERS = 6
 Table = dict[tuple[str, int], dict[float, float]]
 
 

@@ -67,7 +67,7 @@ METHODS = (
     ("DPALS tuned", "spectral"),
     ("zero", "-"),
 )
-WORKERS = 16
+WORKERS = 6
 Errors = dict[tuple[str, Cell], float]
 
 
@@ -179,6 +179,13 @@ def compared(found: Errors, other: str, where: str, *, required: bool) -> Relati
     return Relation(claim, f"in {wins} of {len(cells)} cells", wins == len(cells), required)
 
 
+def started(dplmc: dict[Cell, float]) -> Relation:
+    private = {cell: e for cell, e in dplmc.items() if cell.start == "spectral"}
+    helps = [e <= dplmc[replace(cell, start="random")] for cell, e in private.items()]
+    found = f"in {sum(helps)} of {len(helps)} cells"
+    return Relation("the private start is no worse for DPLMC", found, all(helps), required=False)
+
+
 def relations(figures: Errors, ranked: Errors, claimed: Errors) -> list[Relation]:
     dplmc = {cell: e for (name, cell), e in figures.items() if name == "DPLMC"}
     users = sorted({cell.users for cell in dplmc})
@@ -188,7 +195,6 @@ def relations(figures: Errors, ranked: Errors, claimed: Errors) -> list[Relation
         if cell.users == users[0]
         for a, b in itertools.pairwise(users)
     ]
-    helps = [e <= dplmc[replace(cell, start="random")] for cell, e in dplmc.items()]
     gaps = [
         [
             ranked["DPALS", cell] - ranked["DPLMC", cell]
@@ -207,12 +213,7 @@ def relations(figures: Errors, ranked: Errors, claimed: Errors) -> list[Relation
         Relation(
             "DPLMC's error falls with users", f"{sum(falls)} of {len(falls)} steps", all(falls)
         ),
-        Relation(
-            "the private start is no worse for DPLMC",
-            f"in {sum(helps)} of {len(helps)} cells",
-            all(helps),
-            required=False,
-        ),
+        started(dplmc),
         Relation(
             "the gap to DPALS grows with rank", shown, all(sorted(g) == g for g in gaps), False
         ),
