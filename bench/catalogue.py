@@ -20,7 +20,7 @@ import numpy as np
 import tacit
 from machine import describe
 from scale_run import clear_peak, made_on_the_fly, peak_memory
-from tacit.datasets import movielens_blocks
+from tacit.datasets import netflix_blocks
 from tacit.serving.known import Known
 from tacit.serving.nearest import NearestItems
 from tacit.serving.rank import Ranker, rank
@@ -31,13 +31,13 @@ MOST_MEMORY, LEAST_RECALL = 6 * 2**30, 0.95
 
 def asking(users: int, items: int, ratings: int) -> Known:
     """The histories of some users."""
-    block = next(movielens_blocks(users, items, ratings, half_stars=False)).rows(0, ASKED)
+    block = next(netflix_blocks(users, items, ratings)).rows(0, ASKED)
     return Known(block.indptr, block.items, block.values, np.arange(ASKED))
 
 
 def line(text: str, seconds: float, cpu: float) -> None:
     peak = peak_memory() / 2**20
-    print(f"| {text} | {seconds:.1f} | {cpu:.1f} | {peak:,.0f} |", flush=True)
+    print(f"| {text} | {seconds:.2f} | {cpu:.2f} | {peak:,.0f} |", flush=True)
     clear_peak()
 
 

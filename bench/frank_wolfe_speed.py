@@ -4,7 +4,7 @@
     python bench/frank_wolfe_speed.py
 
 Made-up ratings in the shape of MovieLens 10M (69,878 x 10,677). Each direction takes five products
-and an energy, so users are asked 240 times. Goal: 60 seconds on two threads.
+and an energy, so users are asked 240 times. Under a minute on a quiet machine.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from machine import describe
 from tacit.datasets import movielens_like
 
 THREADS = 2
+LONGEST = 60.0  # seconds
 
 
 def main() -> int:
@@ -28,7 +29,9 @@ def main() -> int:
     tacit.fit(ratings, solver, epsilon=5.0, threads=THREADS)
     wall, cpu = time.perf_counter() - started, time.process_time() - cpu
     print(f"{len(ratings.block.items)} ratings, 40 directions: {wall:.1f} s, processor {cpu:.1f} s")
-    return 0
+    print(f"required: under {LONGEST:g} s\n")
+    print("all required figures reached" if wall < LONGEST else "MISSED")
+    return int(wall >= LONGEST)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """One peer, asked over its standard input for the seconds of single iterations.
 
-    PYTHON bench/peer_iteration.py implicit|lenskit DATA.npz
+    PYTHON bench/peer_iteration.py implicit|lenskit|libmf DATA.npz
 
 A line "exact 64" or "cg 64" names the variant and the rank; the answer is one line, the seconds of
-a full iteration over users and items after a first one. bench/peers.py starts it, in an environment
-of its own, because the peers want other versions of libraries than tacit does.
+a full iteration over users and items after a first one. For LIBMF "epochs-3 64" is a whole training
+of 3 epochs. bench/peers.py and bench/sgd.py start it, in an environment of its own: the peers want
+other versions of libraries than tacit does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import time
@@ -65,10 +67,27 @@ class Lenskit:
         return lambda: next(loop) and None
 
 
+class Libmf:
+    """Stochastic gradient descent; the arrays of a training are never freed by the package."""
+
+    def __init__(self, data: Any) -> None:
+        users = np.repeat(np.arange(len(data["indptr"]) - 1), np.diff(data["indptr"]))
+        columns = [users, data["items"], data["values"]]
+        self._rows = np.stack(columns, axis=1).astype(np.float32)
+        with contextlib.redirect_stdout(sys.stderr):  # it tells where it lies
+            self._make = importlib.import_module("libmf.mf").MF
+
+    def iteration(self, variant: str, rank: int) -> Callable[[], None]:
+        how = {"nr_threads": THREADS, "quiet": True, "copy_data": False, "eta": 0.05}
+        ridge = {"lambda_p2": 0.05, "lambda_q2": 0.05}
+        epochs = int(variant.removeprefix("epochs-"))
+        return lambda: self._make(k=rank, nr_iters=epochs, **how, **ridge).fit(self._rows)
+
+
 def main() -> int:
     warnings.simplefilter("ignore")
     name, data = sys.argv[1], np.load(sys.argv[2])
-    peer = {"implicit": Implicit, "lenskit": Lenskit}[name](data)
+    peer = {"implicit": Implicit, "lenskit": Lenskit, "libmf": Libmf}[name](data)
     print(f"{name} {version(name)}", flush=True)
     ready: dict[tuple[str, int], Callable[[], None]] = {}
     for line in sys.stdin:

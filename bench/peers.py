@@ -14,13 +14,11 @@ Then a whole private training, from a Parquet file to a saved model, in a proces
 from __future__ import annotations
 
 import argparse
-import gc
 import math
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,9 +28,9 @@ from pyarrow import parquet
 
 import tacit
 from machine import ROOT, describe
+from steps import step_seconds
 from tacit.datasets import movielens_like
 from tacit.kernels import isa
-from tacit.training import Budget, Execution, train
 
 if TYPE_CHECKING:
     from tacit.data.block import UserBlock
@@ -112,28 +110,15 @@ class Peer:
         return self._child.stdout.readline().strip()
 
 
-def step_seconds(ratings: Ratings, ours: Ours) -> float:
-    """The shortest time between two reports of one training's factors."""
-    times: list[float] = []
-
-    def note(release: str) -> None:
-        if release == "factors":
-            times.append(time.perf_counter())
-
-    solver = tacit.ALS(rank=ours.rank, steps=STEPS, gram=ours.gram)
-    train(ratings, solver, Budget(ours.epsilon, 1e-6), Execution(threads=THREADS, progress=note))
-    gc.collect()
-    return min(np.diff(times))
-
-
-def measured(ratings: Ratings, peers: dict[str, Peer]) -> dict[Ours | Theirs, float]:
+def measured(ratings: Ratings, peers: dict[str, Peer], turns: int) -> dict[Ours | Theirs, float]:
     """The best seconds of each, in turns."""
     best: dict[Ours | Theirs, float] = {}
     theirs = {rule.theirs: rule.ours for rule in RULES}
-    for turn in range(TURNS):
+    for turn in range(turns):
         for each in dict.fromkeys([*(rule.ours for rule in RULES), *theirs]):
             if isinstance(each, Ours):
-                seconds = step_seconds(ratings, each)
+                solver = tacit.ALS(rank=each.rank, steps=STEPS, gram=each.gram)
+                seconds = step_seconds(ratings, solver, each.epsilon)
             elif each.peer not in peers or (turn > 1 and each.variant == "exact"):
                 continue
             else:
@@ -172,14 +157,14 @@ print(time.perf_counter() - start, peak)
 """
 
 
-def whole_training(block: UserBlock, folder: Path) -> tuple[float, float]:
+def whole_training(block: UserBlock, folder: Path, turns: int) -> tuple[float, float]:
     """Seconds and GiB from a Parquet file to a saved model, interpreter and imports included."""
     rows = folder / "ratings.parquet"
     columns = {"user": block.user_of_rating(), "item": block.items, "rating": block.values}
     parquet.write_table(pa.table(columns), rows)
     command = [sys.executable, "-c", WHOLE, str(rows), str(folder / "model"), str(block.n_items)]
     runs = []
-    for _ in range(TURNS):
+    for _ in range(turns):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         runs.append([float(number) for number in done.stdout.split()])
     seconds, peak = np.min(runs, axis=0)
@@ -189,7 +174,9 @@ def whole_training(block: UserBlock, folder: Path) -> tuple[float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", default=".venv-peers/bin/python", help="Python with the peers")
-    python = parser.parse_args().peers
+    parser.add_argument("--turns", type=int, default=TURNS)
+    options = parser.parse_args()
+    python, turns = options.peers, options.turns
     print(describe(THREADS))
     ratings = movielens_like()
     block = ratings.block
@@ -203,11 +190,11 @@ def main() -> int:
         there = Path(python).exists()
         peers = {n: Peer(python, n, data) for n in ("implicit", "lenskit") if there}
         print(f"peers      {', '.join(peer.version for peer in peers.values()) or 'none'}")
-        print(f"repeats    best of {TURNS} turns (exact peers: 2) of {STEPS - 1} steps of ours\n")
-        missed = show(measured(ratings, peers))
+        print(f"repeats    best of {turns} turns (exact peers: 2) of {STEPS - 1} steps of ours\n")
+        missed = show(measured(ratings, peers, turns))
         for peer in peers.values():
             peer.close()
-        seconds, peak = whole_training(block, folder)
+        seconds, peak = whole_training(block, folder, turns)
     print(
         f"\nwhole private training, rank 32, 4 steps, Parquet to saved model: {seconds:.1f} s "
         f"(required: under {LONGEST:g}), peak {peak:.2f} GiB (required: under {LARGEST:g})"

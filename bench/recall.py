@@ -5,7 +5,7 @@
 
 Implicit feedback: every rating is a 1. Of each held-out user 80% of the items are history and the
 rest is asked for (paper 003, D.1). How `ALS(feedback="implicit")` chooses its settings was decided
-on the validation part, other users of the same set, held out of the training users. Takes six
+on the validation part, other users of the same set, held out of the training users. Takes a few
 minutes. Ratings are looked for beside the repository and where TACIT_DATA points.
 """
 
@@ -88,8 +88,7 @@ def measured(data: Data, folder: Path, part: str) -> bool:
             recall, ndcg = (report.mean[f"{figure}@{K}"] for figure in ("recall", "ndcg"))
             line = (
                 f"{data.folder:9s} {epsilon:7g} {data.delta:6g} {name:11s} {recall:9.4f} "
-                f"{report.std[f'recall@{K}']:7.4f} {ndcg:8.4f} {report.std[f'ndcg@{K}']:7.4f} "
-                f"{sum(report.seconds) / len(report.seconds):6.2f}"
+                f"{report.std[f'recall@{K}']:7.4f} {ndcg:8.4f} {report.std[f'ndcg@{K}']:7.4f}"
             )
             if name == "als" and not math.isnan(required):
                 line += f"   {required:8.3f} {goal:6.3f}"
@@ -104,10 +103,10 @@ def main() -> int:
     part = parser.parse_args().part
     print(describe(2))
     print(f"part       {part}; 1,000 held-out users of ml-1m, 150 of ml-100k")
-    print("repeats    5 seeds, fresh noise each; mean and deviation; s: seconds of one training\n")
+    print("repeats    5 seeds, fresh noise each; mean and deviation\n")
     print(
         f"{'data':9s} {'epsilon':>7s} {'delta':>6s} {'solver':11s} {'recall@20':>9s} {'+-':>7s} "
-        f"{'ndcg@20':>8s} {'+-':>7s} {'s':>6s}   {'required':>8s} {'goal':>6s}"
+        f"{'ndcg@20':>8s} {'+-':>7s}   {'required':>8s} {'goal':>6s}"
     )
     reached = True
     for data in SETS:

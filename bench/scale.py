@@ -9,7 +9,7 @@ whatever it starts. Making the ratings is no part of any time.
 
     python bench/scale.py > bench/results/scale.txt
 
-The cost model of docs/scale.md gets its rates from three runs of 10 million ratings and is compared
+The cost model of docs/scale.md gets its rates from runs of up to 10 million ratings and is compared
 with four larger ones; what it says of a billion users is at the end. About 6 minutes.
 
 With --billion, a billion ratings of 5 million users are made while they are read, and nothing else
@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from machine import describe
@@ -60,10 +61,10 @@ def child(work: str, *arguments: Any) -> Run:
 
 def made(folder: str, users: int, items: int, ratings: int) -> Run:
     """Write the ratings; how long it took."""
-    from tacit.datasets import movielens_blocks, write_parquet  # noqa: PLC0415 (in this process)
+    from tacit.datasets import netflix_blocks, write_parquet  # noqa: PLC0415 (in this process)
 
     start = time.perf_counter()
-    blocks = movielens_blocks(users, items, ratings, half_stars=False)
+    blocks = netflix_blocks(users, items, ratings)
     paths = write_parquet(blocks, folder, files=20)
     size = sum(path.stat().st_size for path in paths)
     return {"seconds": time.perf_counter() - start, "bytes": size}
@@ -126,14 +127,20 @@ def judged(streamed: dict[float, Run], memory: Run) -> bool:
 
 
 def calibrated(folder: str, share: float) -> tuple[Rates, Rates]:
-    """Rates from 10 million ratings, of all users and of a tenth: in seconds, and of one core."""
+    """Rates from 10 million ratings, of all users and of a tenth, and from hardly any.
+
+    In seconds, and in processor seconds of one core.
+    """
     users, ratings = round(USERS * share / 10), round(RATINGS * share / 10)
     in_a_process("make", f"{folder}/few", users, ITEMS, ratings)
+    in_a_process("make", f"{folder}/tiny", users // 100, ITEMS, ratings // 100)
     found = []
-    for source, rank in ((f"rows/{SMALL}", RANK), (f"rows/{SMALL}", 16), ("few", RANK)):
+    small = f"rows/{SMALL}"
+    for source, rank in ((small, RANK), (small, 16), ("few", RANK), ("tiny", RANK)):
         run = in_a_process("run", f"{folder}/{source}", True, f"{folder}/model", rank, STEPS)
         found.append((shape_of(run, rank, STEPS), run))
-    return fit_rates(found), fit_rates(found, "cpu")
+    *runs, tiny = found
+    return fit_rates(runs, tiny, "seconds"), fit_rates(runs, tiny, "cpu")
 
 
 def measured(folder: str) -> tuple[dict[float, Run], Run, Run]:
@@ -151,24 +158,26 @@ def measured(folder: str) -> tuple[dict[float, Run], Run, Run]:
     return streamed, memory, half
 
 
-def main(share: float) -> bool:
+def main(share: float, kept: Path | None) -> bool:
     users, ratings = round(USERS * share), round(RATINGS * share)
     print(describe(2))
     with tempfile.TemporaryDirectory(prefix="tacit-bench-") as folder:
-        made = in_a_process("make", f"{folder}/rows", users, ITEMS, ratings)
-        print(
-            f"ratings    {ratings:,} of {users:,} users and {ITEMS:,} items, made in "
-            f"{made['seconds']:.0f} s, {made['bytes'] / 2**30:.2f} GiB of Parquet\n"
-            f"training   ALS(rank={RANK}, steps={STEPS}) at epsilon 1; one run of each"
-        )
+        print(f"ratings    {ratings:,} of {users:,} users and {ITEMS:,} items, ", end="")
+        if kept is None:
+            made = in_a_process("make", f"{folder}/rows", users, ITEMS, ratings)
+            print(f"made in {made['seconds']:.0f} s, {made['bytes'] / 2**30:.2f} GiB of Parquet")
+        else:
+            Path(folder, "rows").symlink_to(kept.resolve())
+            print("made before")
+        print(f"training   ALS(rank={RANK}, steps={STEPS}) at epsilon 1; one run of each")
         rates, cpu = calibrated(folder, share)
         streamed, memory, half = measured(folder)
     good = judged(streamed, memory)
     print(f"\nrates      {describe_rates(rates)}")
     runs = [(shape_of(each, RANK, STEPS), each) for each in streamed.values()]
-    good &= check(rates, [*runs, (shape_of(half, RANK // 2, STEPS), half)])
+    good &= check(rates, cpu, [*runs, (shape_of(half, RANK // 2, STEPS), half)])
     print(f"\nof a core  {describe_rates(cpu)}")
-    forecast(Shape(5_000_000, 1_000_000, 10**9, 64, 16), cpu, executors=1, cores=16)
+    forecast(Shape(5_000_000, ITEMS, 10**9, RANK, STEPS), cpu, executors=1, cores=2)
     forecast(Shape(10**9, 10**7, 10**11, 64, 16), cpu, executors=32, cores=16)
     return good
 
@@ -183,7 +192,7 @@ def billion(users: int, items: int, ratings: int) -> bool:
         arguments = (users, items, ratings, True, f"{folder}/model", RANK, STEPS)
         found = in_a_process("billion", *arguments)
     show(f"on disk, {ratings:,} ratings of {users:,} users and {items:,} items", found)
-    print(f"\nof the first stage, {found['making']:.0f} s went into making the ratings")
+    print(f"\nof reading, {found['making']:.0f} s went into making the ratings")
     peak = found["peak"]
     return verdict(
         f"peak resident memory at most 2 GiB: {peak / 2**30:.2f} GiB", reached=peak <= MOST_MEMORY
@@ -193,6 +202,7 @@ def billion(users: int, items: int, ratings: int) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="of the users and ratings")
+    parser.add_argument("--rows", type=Path, help="a folder that an earlier run has made")
     parser.add_argument("--billion", action="store_true")
     parser.add_argument("--ratings", type=int, default=1_000_000_000, help="of --billion")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -202,4 +212,4 @@ if __name__ == "__main__":
         sys.exit()
     if asked.billion:
         sys.exit(not billion(asked.ratings // 200, ITEMS, asked.ratings))
-    sys.exit(not main(asked.share))
+    sys.exit(not main(asked.share, asked.rows))

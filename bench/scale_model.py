@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Run = dict[str, Any]
 
@@ -22,6 +25,7 @@ BLOCK = 1 << 18  # ratings
 AHEAD = 4  # blocks that wait
 PART = 1 << 20  # rows that the sort hands over at a time
 DUCKDB = 1e9  # its memory limit
+HELD = 2.0**30  # bytes of shares that a Spark task holds (tacit/engines/shards.py)
 SORTED = 24.0  # bytes of a rating while it is sorted
 IMPORTS = 110e6  # a process that has everything loaded
 TOLERANCE = 0.25
@@ -47,12 +51,12 @@ class Shape:
     def flops(self) -> float:
         """Of one ALS step: users' normal equations, their Cholesky factors, residuals and sums.
 
-        Lengths of rows are log-normal above a least one, as those of MovieLens and of this
-        benchmark. A user with fewer ratings than the rank solves a system of as many.
+        Lengths of rows are log-normal, as those of the Netflix prize. A user with fewer ratings
+        than the rank solves a system of as many.
         """
         mean, r = self.ratings / self.users, self.rank
-        spread = np.exp(1.09 * ndtri((np.arange(1000) + 0.5) / 1000))
-        n = mean * (0.175 + 0.825 * spread / spread.mean())
+        spread = np.exp(1.25 * ndtri((np.arange(1000) + 0.5) / 1000))
+        n = mean * spread / spread.mean()
         m = np.minimum(n, r)
         user = float(np.mean(n * m * r + m**3 / 3 + r * r))
         return self.users * user + 4.0 * self.ratings * r
@@ -76,6 +80,15 @@ class Shape:
     def sums_bytes(self) -> float:
         """One accumulator of an ALS step: a gradient of 64-bit integers and the shared Gram."""
         return 8.0 * (self.items * self.rank + self.rank * (self.rank + 1) / 2)
+
+    @property
+    def share_bytes(self) -> float:
+        """What all users add in a step, as factors: item and amount of a rating, X of a user."""
+        return 8.0 * self.ratings + (4.0 * self.rank + 8.0) * self.users
+
+    def sent_by_spark(self, tasks: int) -> float:
+        """Sums that leave the tasks in a step: all of them whenever a task's hands are full."""
+        return self.sums_bytes * tasks * math.ceil(self.share_bytes / tasks / HELD)
 
     @property
     def factor_bytes(self) -> float:
@@ -111,6 +124,7 @@ class Rates:
     step_rating: float
     step_user: float
     step_flop: float
+    step_number: float
     fixed: float
 
     def seconds(self, shape: Shape) -> dict[str, float]:
@@ -119,6 +133,7 @@ class Rates:
             self.step_rating * shape.ratings
             + self.step_user * shape.users
             + self.step_flop * shape.flops
+            + self.step_number * shape.items * shape.rank
         )
         return {
             "read, check, number": self.read_rating * shape.ratings,
@@ -133,46 +148,54 @@ def shape_of(run: Run, rank: int, steps: int) -> Shape:
     return Shape(run["users"], run["items"], run["ratings"], rank, steps)
 
 
-def fit_rates(runs: list[tuple[Shape, Run]], kind: str = "seconds") -> Rates:
-    """Rates from runs of different shape; `kind` may be "cpu" as well."""
-    stage = [{name: each[kind] for name, each in run["stages"].items()} for _, run in runs]
-    shapes = [shape for shape, _ in runs]
+def fit_rates(runs: list[tuple[Shape, Run]], tiny: tuple[Shape, Run], kind: str) -> Rates:
+    """Rates from runs of different shape and one of hardly any ratings; of "seconds" or "cpu"."""
 
-    def rate(*names: str, passes: int = 1) -> float:
-        spent = sum(sum(found[name] for name in names) for found in stage)
-        return spent / sum(shape.ratings * passes for shape in shapes)
+    def spent(run: Run, *names: str) -> float:
+        return float(sum(run["stages"][name][kind] for name in names))
 
-    steps = np.array([found["ALS step"] / s.steps for found, s in zip(stage, shapes, strict=True)])
-    work = np.array([[s.ratings, s.users, s.flops] for s in shapes])
-    found, _ = nnls(work / steps[:, None], np.ones(len(runs)))
+    def rate(work: Callable[[Shape], float], *names: str) -> float:
+        """What it takes beyond the tiny run."""
+        more = sum(spent(run, *names) - spent(tiny[1], *names) for _, run in runs)
+        return max(more, 0.0) / sum(work(shape) for shape, _ in runs)
+
+    found, _ = nnls(*_steps([*runs, tiny], kind))
+    others = [name for name in tiny[1]["stages"] if name != "ALS step"]
     return Rates(
-        rate("read Parquet", "check, number"),
-        sum(each["sort by user"] for each in stage) / sum(shape.sorting for shape in shapes),
-        rate("counts", "item offsets", passes=1 + shapes[0].offset_steps),
+        rate(lambda shape: shape.ratings, "read", "check, number"),
+        rate(lambda shape: shape.sorting, "sort by user"),
+        rate(lambda shape: shape.ratings * (1 + shape.offset_steps), "counts", "item offsets"),
         *found.tolist(),
-        fixed=float(np.mean([each["save"] for each in stage])),
+        fixed=spent(tiny[1], *others),
     )
 
 
-def check(rates: Rates, runs: list[tuple[Shape, Run]]) -> bool:
-    """Print forecast and measurement side by side; whether all are within the tolerance."""
-    print(
-        "\n| users | items | ratings | rank | seconds: forecast | measured | peak MiB: forecast |",
-        end="",
-    )
-    print(" measured |\n|---|---|---|---|---|---|---|---|")
+def _steps(runs: list[tuple[Shape, Run]], kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Work of a step in each unit and what it took, both relative to that."""
+    work = [[s.ratings, s.users, s.flops, s.items * s.rank] for s, _ in runs]
+    steps = np.array([run["stages"]["ALS step"][kind] / s.steps for s, run in runs])
+    return np.array(work) / steps[:, None], np.ones(len(runs))
+
+
+def check(rates: Rates, cpu: Rates, runs: list[tuple[Shape, Run]]) -> bool:
+    """Print forecasts and measurements side by side; whether seconds and peaks are near enough."""
+    columns = ("users", "items", "ratings", "rank", "seconds", "CPU seconds", "peak MiB")
+    print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     worst = 0.0
     for shape, run in runs:
+        processor = sum(stage["cpu"] for stage in run["stages"].values())
         pairs = (
             (sum(rates.seconds(shape).values()), run["seconds"]),
+            (sum(cpu.seconds(shape).values()), processor),
             (shape.peak / 2**20, run["peak"] / 2**20),
         )
-        worst = max(worst, *(abs(said / found - 1) for said, found in pairs))
-        cells = [f"{getattr(shape, name):,}" for name in ("users", "items", "ratings", "rank")]
-        cells += [f"{value:,.0f}" for pair in pairs for value in pair]
+        worst = max(worst, *(abs(pairs[n][0] / pairs[n][1] - 1) for n in (0, 2)))
+        cells = [f"{getattr(shape, name):,}" for name in columns[:4]]
+        cells += [f"{said:,.0f} forecast, {found:,.0f} measured" for said, found in pairs]
         print(f"| {' | '.join(cells)} |")
     verdict = "reached" if worst <= TOLERANCE else "MISSED "
-    print(f"\n{verdict}  forecasts within 25% at {len(runs)} sizes: {100 * worst:.0f}% at worst")
+    told = f"seconds and peaks within 25% at {len(runs)} sizes: {100 * worst:.0f}% at worst"
+    print(f"\n{verdict}  {told}")
     return worst <= TOLERANCE
 
 
@@ -186,15 +209,16 @@ def forecast(shape: Shape, rates: Rates, executors: int, cores: int) -> None:
         f"{shape.rank}, {shape.steps} steps; {executors} executors of {cores} cores\n"
     )
     for name, seconds in everything.items():
-        print(f"    {name:24}{seconds / 3600:10.1f} core-hours")
+        print(f"    {name:24}{seconds / 3600:10.2f} core-hours")
     rows = {
-        "in all": f"{hours:.0f} core-hours, {hours * 60 / executors / cores:.0f} minutes",
+        "in all": f"{hours:.2g} core-hours, {hours * 60 / executors / cores:.0f} minutes",
         "operations of a step": f"{shape.flops:.1e}, {step / executors / cores:.0f} s",
         "rows on disk": f"{shape.row_bytes / 1e9:,.0f} GB, read {shape.passes} times",
         "temporary files": f"{shape.sorting_bytes / 1e9:,.0f} GB while sorting",
         "one accumulator": f"{one / 1e9:.2f} GB; {one * cores / 1e9:.0f} GB for all cores of one",
-        "sums sent in a step": f"{one * executors * cores / 1e9:,.0f} GB from every core, "
-        f"{one * executors / 1e9:,.0f} GB if each machine adds up first",
+        "sums sent in a step": f"{shape.sent_by_spark(executors * cores) / 1e9:,.0f} GB by Spark",
+        "if a machine adds up": f"{one * executors / 1e9:,.0f} GB, one accumulator from each",
+        "if shares are sent": f"{shape.share_bytes / 1e9:,.0f} GB, to the range of their item",
         "factors sent in a step": f"{shape.factor_bytes * executors / 1e9:,.0f} GB",
         "noise of a step": f"{shape.items * shape.rank / 1e8:.1f} s on one core",
         "driver": f"{(one * 3 + shape.factor_bytes * 6) / 1e9:.1f} GB",

@@ -9,9 +9,11 @@
 namespace nb = nanobind;
 
 void bind_descend(nb::module_& module);
+void bind_items(nb::module_& module);
 void bind_solve(nb::module_& module);
 void bind_sums(nb::module_& module);
 void bind_noise(nb::module_& module);
+void bind_products(nb::module_& module);
 void bind_rank(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_sgd(nb::module_& module);
@@ -25,9 +27,11 @@ NB_MODULE(_kernels, module) {
     }
   });
   bind_descend(module);
+  bind_items(module);
   bind_solve(module);
   bind_sums(module);
   bind_noise(module);
+  bind_products(module);
   bind_rank(module);
   bind_replay(module);
   bind_sgd(module);

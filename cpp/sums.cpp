@@ -4,6 +4,7 @@
 #include "sums_by_item.hpp"
 #include "sums_outer.hpp"
 #include "sums_rows.hpp"
+#include "sums_split.hpp"
 #include "sums_syrk.hpp"
 
 namespace tacit::TACIT_ISA {
@@ -12,6 +13,7 @@ namespace {
 
 // Below this many products between two write-backs the narrow sums are not worth their bookkeeping.
 constexpr std::uint64_t worth_it = 8;
+[[maybe_unused]] constexpr std::uint64_t worth_splitting = 32;
 
 template <class Real>
 void snap_all(const Real* values, const std::int64_t* indptr, std::size_t users, double step,
@@ -38,10 +40,9 @@ void outer_with(const ByItem& by_item, const Rows& rows, const std::int32_t* fac
     outer.add(by_item.begin(j), by_item.end(j), out + j * rank);
 }
 
-template <class Sums>
-void grams_with(const ByItem& by_item, const Rows& rows, const std::int32_t* factors,
-                std::size_t rank, std::uint64_t capacity, std::int64_t* out) {
-  Syrk<Sums> syrk(factors, rank, capacity);
+template <class Way>
+void grams_with(Way&& syrk, const ByItem& by_item, const Rows& rows, std::size_t rank,
+                std::int64_t* out) {
   for (std::size_t j = 0; j < rows.n_items; ++j)
     syrk.add(by_item.begin(j), by_item.end(j), out + j * (rank * (rank + 1) / 2));
 }
@@ -107,12 +108,17 @@ void scatter_outer(const Rows& rows, const std::int32_t* amounts, const std::int
 void scatter_gram(const Rows& rows, const std::int32_t* amounts, const std::int32_t* factors,
                   std::size_t rank, std::int64_t* out) {
   const ByItem by_item(rows, amounts);
-  const Size longest = largest(factors, rows.users * rank);
-  const Size product = longest * longest * largest(amounts, rows.ratings);
+  const std::uint64_t longest = largest(factors, rows.users * rank);
+  const std::uint64_t heaviest = largest(amounts, rows.ratings);
+#if defined(TACIT_ISA_avx512)
+  if (const SplitSyrk::Cut cut = SplitSyrk::cut(heaviest, longest); cut.capacity >= worth_splitting)
+    return grams_with(SplitSyrk(factors, rank, cut), by_item, rows, rank, out);
+#endif
+  const Size product = static_cast<Size>(longest) * longest * heaviest;
   if (const std::uint64_t most = DoubleSums::capacity(product); most >= worth_it)
-    grams_with<DoubleSums>(by_item, rows, factors, rank, most, out);
+    grams_with(Syrk<DoubleSums>(factors, rank, most), by_item, rows, rank, out);
   else
-    grams_with<WrappingSums>(by_item, rows, factors, rank, rows.ratings, out);
+    grams_with(Syrk<WrappingSums>(factors, rank, rows.ratings), by_item, rows, rank, out);
 }
 
 void gram(const std::int32_t* factors, const std::int32_t* amounts, std::size_t users,

@@ -5,10 +5,11 @@
 
 The paper's algorithm is `ALS(gram=PerItem(ridge=..., centring="global"))`, sampling uniformly or
 the rarest items, with a Gram matrix for each item, as in "Private Alternating Least Squares"
-(2021), at an honest price. Its settings below are the best of a search over the ranges of the
-paper's Table 3 on the validation part (`--search 120`, one training a trial, for each epsilon).
-`ALS()` and `ALS(gram="per-item")` have no setting here. What the search learned about the
-validation ratings is not in any epsilon; it favours the paper's side only.
+(2021), at an honest price. Its settings below are the best of searches over the ranges of the
+paper's Table 3 on the validation part (`--search 60` and `--search 120`, one training a trial, for
+each epsilon). `ALS()` and `ALS(gram="per-item")` have no setting and are given no trial at all.
+What the search learned about the validation ratings is not in any epsilon; it favours the paper's
+side only. Exits with 1 unless `ALS()` is better by at least 5%. Takes about four minutes.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 EPSILONS = (1.0, 5.0, 20.0)
 DELTA = 1e-5
 SEEDS = 5
+LEAST_BETTER = 0.05
 
 
 Settings = tuple[dict[str, Any], dict[str, Any]]
@@ -59,7 +61,56 @@ PER_ITEM_RANGES: dict[str, tuple[Any, ...]] = {
 
 
 # Best of the search on the validation part, by epsilon: settings of ALS, then of PerItem.
-FOUND: dict[float, Settings] = {}
+FOUND: dict[float, Settings] = {
+    # validation 1.0371
+    1.0: (
+        {"rank": 8, "steps": 1},
+        {
+            "ridge": 100,
+            "sampling": "rarest",
+            "items_per_user": 20,
+            "frequent": 0.05,
+            "item_power": 0.0,
+            "user_power": 1.0,
+            "clip": 0.5,
+            "count_share": 0.2,
+            "gram_part": 0.33,
+            "start_size": 0.1,
+        },
+    ),
+    # validation 1.0104
+    5.0: (
+        {"rank": 32, "steps": 2},
+        {
+            "ridge": 30,
+            "sampling": "rarest",
+            "items_per_user": 50,
+            "frequent": 0.05,
+            "item_power": 1.0,
+            "user_power": 0.5,
+            "clip": 0.3,
+            "count_share": 0.05,
+            "gram_part": 0.1,
+            "start_size": 3.0,
+        },
+    ),
+    # validation 0.9813
+    20.0: (
+        {"rank": 8, "steps": 3},
+        {
+            "ridge": 15,
+            "sampling": "uniform",
+            "items_per_user": 50,
+            "frequent": 0.3,
+            "item_power": 0.5,
+            "user_power": 0.0,
+            "clip": 0.2,
+            "count_share": 0.1,
+            "gram_part": 0.33,
+            "start_size": 1.0,
+        },
+    ),
+}
 
 
 def anywhere(rng: np.random.Generator) -> Settings:
@@ -126,7 +177,9 @@ def search(train_on: Ratings, validation: Trial, trials: int) -> None:
         print(f"    # validation {least:.4f}\n    {epsilon}: {best},", flush=True)
 
 
-def compare(train_on: Ratings, test: Trial) -> None:
+def compare(train_on: Ratings, test: Trial) -> int:
+    """Print the table; how many epsilons miss what is required."""
+    missed = 0
     print(f"{'epsilon':>7s} {'solver':24s} {'RMSE':>7s} {'+-':>7s} {'over the paper':>15s}")
     for epsilon in EPSILONS:
         first = math.nan
@@ -143,6 +196,9 @@ def compare(train_on: Ratings, test: Trial) -> None:
                 f"{100 * (mean / first - 1):14.1f}%",
                 flush=True,
             )
+        missed += mean / first - 1 > -LEAST_BETTER
+    print(f"\nrequired   ALS() at least {LEAST_BETTER:.0%} better: {'no' if missed else 'yes'}")
+    return missed
 
 
 def main() -> int:
@@ -159,8 +215,7 @@ def main() -> int:
         search(train_on, trial, trials)
         return 0
     print(f"repeats    {SEEDS} trainings, fresh noise each; delta {DELTA:g}, exact, zero-out\n")
-    compare(train_on, trial)
-    return 0
+    return 1 if compare(train_on, trial) else 0
 
 
 if __name__ == "__main__":

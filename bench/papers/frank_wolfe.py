@@ -86,7 +86,7 @@ def on_stars() -> dict[str, Solver]:
 def on_rank_one() -> dict[str, Solver]:
     """No offsets; a row of 80 ratings is at most about 5 long, 2.5 times the width of the scale."""
     fw = tacit.FrankWolfe(
-        direction="dense", steps=6, row_bound=2.0, offset_share=0.0, nuclear_norm=3.0
+        direction="dense", steps=6, row_bound=1.0, offset_share=0.0, nuclear_norm=6.0
     )
     return {
         "FW": fw,

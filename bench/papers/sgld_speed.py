@@ -8,7 +8,7 @@ its items): so large a share of their users. Epochs with two threads and with on
 order of the paper and the deterministic one; SGLD draws fresh normals. Rates are the best of
 --repeats. Then how the test error falls with seconds, and cache misses under Valgrind's Cachegrind
 (Debian: apt install valgrind) for the paper's order and for ratings in random order; the cost of
-starting is taken off. About five minutes on a quiet machine. Also written:
+starting is taken off. About ten minutes on a quiet machine. Also written:
 docs/figures/sgld_speed.svg
 """
 
@@ -22,9 +22,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -33,8 +35,11 @@ from descents import CHANCE, DECAY, RATE, RIDGE, SHAPES, Prepared, descend
 
 from machine import describe
 from tacit import kernels
-from tacit.descent import Descent
+from tacit.descent import Descent, State
 from tacit.mechanisms.entropy import NoiseSource
+
+mpl.use("svg")
+from matplotlib import pyplot as plt
 
 if TYPE_CHECKING:
     from tacit.data.ratings import Ratings
@@ -51,9 +56,9 @@ FIGURE = HERE.parents[2] / "docs" / "figures" / "sgld_speed.svg"
 # --- throughput ----------------------------------------------------------------------------------
 
 
-def seconds(data: Prepared, rank: int, threads: int, *, sample: bool, repeats: int) -> float:
+def seconds(data: Prepared, state: State, threads: int, *, sample: bool, repeats: int) -> float:
     """Of one epoch, at best."""
-    state, source = data.state(rank), NoiseSource()
+    source = NoiseSource()
     temperature = CHANCE / data.unit**2 if sample else 0.0
     best = float("inf")
     for _ in range(repeats):
@@ -82,8 +87,9 @@ def throughput(name: str, ratings: Ratings, repeats: int) -> dict[str, list[floa
     print("   K" + "".join(f"{label:>16s}" for label, *_ in ways) + "   SGLD/SGD   2 threads/1")
     found: dict[str, list[float]] = {label: [] for label, *_ in ways}
     for rank in RANKS:
+        state = ordered.state(rank)  # has some rows more, which fill up the last group
         for label, data, threads, sample in ways:
-            once = seconds(data, rank, threads, sample=sample, repeats=repeats)
+            once = seconds(data, state, threads, sample=sample, repeats=repeats)
             found[label].append(free.n_ratings / once / 1e6)
         now = {label: rates[-1] for label, rates in found.items()}
         print(
@@ -116,18 +122,18 @@ def convergence(data: Prepared) -> dict[str, tuple[list[float], list[float]]]:
 
 # --- cache misses --------------------------------------------------------------------------------
 
-COUNTS = re.compile(r"(D refs|D1\s+misses|LLd misses):\s+([\d,]+)")
+COUNTS = re.compile(r"(D1\s+misses|LLd\s+misses):\s+([\d,]+)")
 
 
 def cached(ratings: Ratings) -> None:
-    """Data reads and writes that miss the first and the last level, as a share of all."""
-    print(f"\ncache misses of SGD, one thread, {' '.join(CACHES)}, AVX2: first level, last level")
+    """Data reads and writes that miss the first and the last level, for each rating."""
+    print(f"\nSGD, one thread, AVX2, {' '.join(CACHES)}; cache misses a rating: first, last level")
     if shutil.which("valgrind") is None:
         print("valgrind: absent")
         return
     data = Prepared.of(ratings, "lock-free")
     print(f"{data.n_users} users, {data.n_ratings} ratings, {ratings.n_items} items")
-    print("   K       the paper's order          random order")
+    print("   K        the paper's order              random order")
     with tempfile.TemporaryDirectory() as folder:
         chunk = data.chunks.stream(0, 1).__next__()
         user = np.repeat(chunk.visit_user, np.diff(chunk.visit_ratings))
@@ -135,20 +141,22 @@ def cached(ratings: Ratings) -> None:
         file = Path(folder) / "chunk.npz"
         np.savez(file, user=user, items=chunk.items, values=chunk.values, mixed=mixed)
         for rank in CACHED:
-            told = [_shares(file, rank, order) for order in ("tiers", "random")]
-            print(f"{rank:4d}" + "".join(f"{a:13.2%} {b:8.2%}" for a, b in told), flush=True)
+            told = [_misses(file, rank, order) for order in ("tiers", "random")]
+            each = [count / data.n_ratings for both in told for count in both]
+            print(f"{rank:4d}" + "".join(f"{count:13.2f}" for count in each), flush=True)
 
 
-def _shares(file: Path, rank: int, order: str) -> tuple[float, float]:
-    """Of four epochs, less those of one."""
-    few, many = (_counted(file, rank, order, epochs) for epochs in (1, 4))
-    refs, first, last = (b - a for a, b in zip(few, many, strict=True))
-    return first / refs, last / refs
+def _misses(file: Path, rank: int, order: str) -> tuple[int, int]:
+    """Of two epochs, less those of one."""
+    few, many = (_counted(file, rank, order, epochs) for epochs in (1, 2))
+    return many[0] - few[0], many[1] - few[1]
 
 
 def _counted(file: Path, rank: int, order: str, epochs: int) -> list[int]:
     tool = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"]
-    child = [sys.executable, str(HERE), "--descend", str(file), str(rank), order, str(epochs)]
+    script = HERE.with_name("sgd_once.py")
+    extension = str(import_module("tacit.kernels._kernels").__file__)
+    child = [sys.executable, str(script), extension, str(file), str(rank), order, str(epochs)]
     done = subprocess.run(
         [*tool, *CACHES, *child],
         env=os.environ | {"TACIT_ISA": "avx2", "OPENBLAS_NUM_THREADS": "1"},
@@ -159,24 +167,6 @@ def _counted(file: Path, rank: int, order: str, epochs: int) -> list[int]:
     return [int(number.replace(",", "")) for _, number in COUNTS.findall(done.stderr)]
 
 
-def descend_once(file: str, rank: int, order: str, epochs: int) -> None:
-    """What Cachegrind looks at."""
-    with np.load(file) as data:
-        user, items, values = (data[name] for name in ("user", "items", "values"))
-        if order == "random":
-            user, items, values = (each[data["mixed"]] for each in (user, items, values))
-    starts = np.flatnonzero(np.diff(user, prepend=-1))
-    U, V = (np.full((each.max() + 1, rank), 0.01, np.float32) for each in (user, items))
-    of_users, of_items = (np.zeros(len(rows), np.float32) for rows in (U, V))
-    step = np.array([0.0, RATE, RIDGE], np.float32)
-    tasks, visits = np.array([0, len(starts)]), np.append(starts, len(user))
-    for _ in range(epochs):
-        board = np.zeros(1, np.int64)
-        kernels.sgd_tasks(
-            tasks, visits, user[starts], items, values, step, U, V, of_users, of_items, board
-        )
-
-
 # --- all of it -----------------------------------------------------------------------------------
 
 
@@ -184,11 +174,6 @@ def draw(
     rates: dict[str, dict[str, list[float]]], falls: dict[str, tuple[list[float], list[float]]]
 ) -> None:
     """Rates against rank for each shape, and errors against seconds."""
-    import matplotlib as mpl  # noqa: PLC0415 (Cachegrind's child draws nothing)
-
-    mpl.use("svg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
     mpl.rcParams.update({"svg.hashsalt": "tacit", "svg.fonttype": "none", "font.size": 8})
     figure, axes = plt.subplots(1, len(rates) + 1, figsize=(4 * (len(rates) + 1), 3))
     for axis, (name, lines) in zip(axes, rates.items(), strict=False):
@@ -206,13 +191,10 @@ def draw(
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["--descend"]:
-        file, rank, order, epochs = sys.argv[2:]
-        descend_once(file, int(rank), order, int(epochs))
-        return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--netflix", type=float, default=0.02, help="share of its users")
     parser.add_argument("--yahoo", type=float, default=0.01, help="share of its users")
+    parser.add_argument("--cached", type=float, default=0.002, help="share under Cachegrind")
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     print(describe(2))
@@ -223,7 +205,7 @@ def main() -> int:
     print("The paper, 32 virtual processors of 2013: 0.12, 0.19, 0.29 billion rating x dimension a")
     print("second on each at K = 128, 256, 512.")
     falls = convergence(Prepared.of(made["netflix"], "lock-free"))
-    cached(SHAPES["netflix"](0.0005))
+    cached(SHAPES["netflix"](options.cached))
     draw(rates, falls)
     return 0
 

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 # that follows finite, so that the bounds of contributions hold for any row at all.
 LARGEST_RATING = 2.0**40
 
-# Ratings per pass of `inner_products`: the gathered rows stay in the cache.
-_CHUNK = 1 << 12
-
 
 class RatedRows(Protocol):
     """Ratings of some users in CSR form, as in `UserBlock`."""
@@ -78,7 +75,7 @@ class Centring:
     def _residuals(self, rows: RatedRows) -> NDArray[np.float64]:
         """Each rating - item offset, finite whatever the rating."""
         ratings = np.clip(rows.values.astype(np.float64), -LARGEST_RATING, LARGEST_RATING)
-        np.nan_to_num(ratings, copy=False)
+        np.copyto(ratings, 0.0, where=np.isnan(ratings))
         offsets = self.offsets
         ratings -= offsets[rows.items] if isinstance(offsets, np.ndarray) else offsets
         return ratings
@@ -184,15 +181,10 @@ class FoldIn:
 def inner_products(
     rows: RatedRows, user_factors: NDArray[np.float32], item_factors: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """User factors . item factors for every rating listed in `rows`.
-
-    Not by BLAS: there the last bits of a product may depend on its neighbours in the same call.
-    """
-    users = users_of(rows)
-    products = np.empty(len(rows.items), np.float32)
-    for start in range(0, len(products), _CHUNK):
-        some = slice(start, start + _CHUNK)
-        U = user_factors.take(users[some], axis=0)
-        V = item_factors.take(rows.items[some], axis=0)
-        np.einsum("pk,pk->p", U, V, out=products[some])
-    return products
+    """User factors . item factors for every rating listed in `rows`."""
+    return kernels.row_products(
+        rows.indptr,
+        rows.items,
+        np.ascontiguousarray(user_factors),
+        np.ascontiguousarray(item_factors),
+    )

@@ -185,7 +185,7 @@ def engine_of(ratings: Ratings, execution: Execution) -> Engine:
     raise TypeError(f"no engine adds up a {type(rows).__name__}")
 
 
-def calibrated_plan(  # noqa: PLR0913 (public facts, all by name)
+def calibrated_plan(
     solver: Solver,
     *,
     n_users: int,

@@ -179,6 +179,20 @@ def test_a_model_that_cannot_be_saved_is_spent_all_the_same(folder, tmp_path, mo
     assert answer.stderr.count("\n") == 1
 
 
+def test_what_is_spent_is_told_to_who_stops_the_program_at_its_last_line(
+    folder, tmp_path, monkeypatch
+):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.cli.fit.say", stop)
+    words = ("fit", folder / "train.parquet", "-e", 1, "-a", "popularity")
+    answer = run(*words, "-o", tmp_path / "m")
+    assert answer.exit_code == 130
+    assert answer.stderr == "tacit: interrupted; all 1 planned releases are spent\n"
+    assert tacit.load(tmp_path / "m").statement.releases[0].times == 1
+
+
 def test_settings_are_those_of_the_solver(folder, tmp_path):
     listed = answered("algorithms")
     assert listed["item-offsets"]["steps"] == 5
@@ -278,6 +292,43 @@ def test_evaluate_implicit_with_held_out_users(folder, tmp_path):
     assert facts["recall@20.mean"] > 0.4  # 20 of 50 items, the most popular ones
     assert facts["epsilon"] == "infinity"
     assert facts["rmse.std"] is None
+    assert "private.rmse" not in facts
+
+
+def test_implicit_from_plan_to_recommendation(folder, tmp_path):
+    facts = ("--users", 300, "--items", 50, "--epsilon", 5, "--implicit")
+    planned = answered("plan", *facts)
+    assert [release["name"] for release in planned["releases"]] == [
+        "counts.count",
+        "factors.product",
+    ]
+    words = ("--implicit", "--epsilon", 5, "--delta", planned["delta"])
+    made = answered("fit", folder / "train.parquet", *words, "--output", tmp_path / "model")
+    assert made["epsilon"] <= 5
+    one = answered("recommend", tmp_path / "model", "--known", "i1, i7", "-n", 3)
+    same = answered("recommend", tmp_path / "model", "--known", "i1=1,i7=1", "-n", 3)
+    assert one == same
+    assert len(one["recommendations"]) == 3
+    (tmp_path / "known.json").write_text('["i1", "i7"]')
+    assert one == answered(
+        "recommend", tmp_path / "model", "--known", tmp_path / "known.json", "-n", 3
+    )
+
+
+def test_items_alone_are_refused_where_ratings_are_wanted(model):
+    answer = run("recommend", model, "--known", "i1,i7")
+    assert answer.exit_code == 2
+    assert "pair 1 is not of the form id=rating" in answer.stderr
+
+
+def test_evaluate_implicit_als_has_recall_and_no_private_figure(folder):
+    facts = answered("evaluate", folder / "train.parquet", "--test", folder / "test.parquet",
+                     "--epsilon", 20, "--seeds", 2, "--implicit")  # fmt: skip
+    assert facts["algorithm"] == "als"
+    assert facts["epsilon"] <= 20
+    assert 0.3 < facts["recall@20.mean"] < 1
+    assert 0 < facts["ndcg@20.mean"] < 1
+    assert facts["recall@20.std"] > 0
     assert "private.rmse" not in facts
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import tacit
 from tacit.cli import cluster
 from tacit.cli.app import app
-from tacit.contributions import REGISTRY
+from tacit.contributions import ItemCounts, Rows
 from tacit.data.errors import DataError
 from tacit.data.spark_files import parquet
 from tacit.engines.local import LocalThreads
@@ -24,6 +24,7 @@ from ..property.examples import examples  # noqa: TID252 - as the registry tests
 pytestmark = pytest.mark.xdist_group("spark")
 
 CANARY = "quartz-zebra"
+LATE = pytest.mark.nightly
 KEYWORDS = {"items": [f"i{n}" for n in range(40)], "scale": (1, 5)}
 
 
@@ -79,11 +80,16 @@ BROKEN = {
         lambda p: rewritten(p, lambda t: t.drop_columns(["rating"])),
         r"\(rating\): a row has no value",
     ),
-    "no files": (lambda p: [f.unlink() for f in p.parent.iterdir()], "cannot be read as Parquet"),
+    "no file": (lambda p: [f.unlink() for f in p.parent.iterdir()], "cannot be read as Parquet"),
 }
 
 
-@pytest.mark.parametrize("case", BROKEN)
+LATER = ("a damaged shard", "a wider type", "no file")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=LATE) if name in LATER else name for name in BROKEN]
+)
 def test_files_that_are_not_whole_are_refused(spark, shards, case):
     breaks, said = BROKEN[case]
     breaks(shards / "part-1.parquet")
@@ -126,6 +132,7 @@ def test_users_who_are_split_over_files_are_regrouped(spark, shards):
     found.rows.unpersist()
 
 
+@pytest.mark.nightly
 def test_a_user_with_a_million_rows_weighs_no_more_than_another(spark):
     """Her rows are one block, her part of a sum is bounded, and she is counted as one user."""
     many = 1_000_000
@@ -133,7 +140,7 @@ def test_a_user_with_a_million_rows_weighs_no_more_than_another(spark):
     others = spark.range(40).selectExpr("1 + id % 4 AS user", "id AS item", "3.0F AS rating")
     found = tacit.read(heavy.union(others), items=range(many), scale=(1, 5))
     assert found.n_users == 5
-    counts = REGISTRY["ItemCounts"](many, examples(40)["ItemCounts"][0].rows)
+    counts = ItemCounts(many, Rows())
     sums = SparkEngine(found.rows, sizes=Sizes(piece=1 << 18)).total(counts)["count"]
     (part,) = counts.parts
     assert 0.99 < np.linalg.norm(sums[40:].astype(float)) / part.limit <= 1

@@ -134,12 +134,15 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
         "GramAndGradient": [
             GramAndGradient(plain, explicit, 1.5),
             GramAndGradient(adaptive, frequency, 1.0),
+            GramAndGradient(plain, explicit, 1.5, chance_bound=2.0),
+            GramAndGradient(among, frequency, 1.0, chance_bound=0.3),
             GramAndGradient(plain, descending(3, 0.8, by_user), 1.5),
         ],
         "ItemGramsAndGradient": [
             ItemGramsAndGradient(plain, explicit, 1.5),
             ItemGramsAndGradient(rarest, single, 2.0),
             ItemGramsAndGradient(among, frequency, 1.0),
+            ItemGramsAndGradient(rarest, explicit, 1.0, chance_bound=0.5),
         ],
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),
@@ -278,7 +281,7 @@ def adversaries(contribution: Contribution) -> dict[str, User]:
     if (v := getattr(contribution, "direction", None)) is not None:
         users["along the direction"] = User(everything, 50.0 * v)
         users["against the direction"] = User(everything, -1.0 * v)
-    for bound in ("clip", "bound", "row_bound"):
+    for bound in ("clip", "bound", "row_bound", "chance_bound"):
         for owner in (contribution, getattr(contribution, "rows", None)):
             if (size := getattr(owner, bound, None)) is not None:
                 users[f"exactly at {bound}"] = User(everything[:1], np.array([size]))

@@ -146,7 +146,8 @@ def test_parts_are_as_declared(contribution):
         assert part.limit * 10**8 < 2**62
         # Packed matrices need isometric noise; only they and sums of positive numbers are cones.
         assert part.symmetric == (part.name in {"gram", "covariance"})
-        positive = isinstance(contribution, UserMetric) or part.name in {"count", "energy"}
+        positive = isinstance(contribution, UserMetric)
+        positive = positive or part.name in {"chance", "count", "energy"}
         assert part.cone == (part.symmetric or positive)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tacit.contributions import REGISTRY
+from tacit.solvers import SOLVERS, UNPROTECTED
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = {"__pycache__", "build", "dist"}
@@ -143,9 +144,52 @@ def test_the_library_prints_and_logs_nothing():
     assert loud == []
 
 
+# Records with arrays of public or released numbers, which may be shown.
+SHOWN_ARRAYS = {
+    "datasets/experiment.py:Experiment": "made up",
+    "serving/nearest.py:_Rows": "of items",
+    "serving/rank.py:Folded": "a user's own, handed to herself",
+    "solvers/averaged_factors.py:AveragedFactors": "released",
+    "solvers/cleansing.py:Cleansed": "released",
+    "solvers/directions.py:Direction": "released",
+    "solvers/factor_shrinkage.py:Posterior": "released",
+    "solvers/implicit.py:Users": "released",
+    "solvers/item_likelihood.py:ShrunkGrams": "released",
+    "solvers/offsets.py:Offsets": "released",
+    "solvers/preparation.py:Prepared": "released",
+}
+
+
+def shows_arrays(record: ast.ClassDef) -> bool:
+    """Whether the repr that Python makes for a record would print an array."""
+    made_by = " ".join(map(ast.unparse, (*record.decorator_list, *record.bases)))
+    own = any(isinstance(each, ast.FunctionDef) and each.name == "__repr__" for each in record.body)
+    if own or "repr=False" in made_by or not re.search("dataclass|NamedTuple", made_by):
+        return False
+    return any(
+        re.search("NDArray|sparse|Table|Sums", ast.unparse(each.annotation))
+        and not (each.value and "repr=False" in ast.unparse(each.value))
+        for each in record.body
+        if isinstance(each, ast.AnnAssign)
+    )
+
+
+def test_no_record_prints_rows_of_users():
+    """A repr ends up in logs and in error reports."""
+    found = {
+        f"{name.removeprefix('src/tacit/')}:{node.name}"
+        for name in python("src/tacit")
+        for node in ast.walk(ast.parse(text(name)))
+        if isinstance(node, ast.ClassDef) and shows_arrays(node)
+    }
+    assert found == set(SHOWN_ARRAYS)
+
+
 ORDINARY_RANDOMNESS = {
+    "src/tacit/audit/made_up.py": "made-up users",
     "src/tacit/evaluation/split.py": "splits of raw data, repeatable by a public seed",
     "src/tacit/descent/state.py": "the first factors, which see no data",
+    "src/tacit/solvers/averaged_factors.py": "the same",
     "src/tacit/solvers/als.py": "the first factors, which see no data",
     "src/tacit/solvers/item_loss.py": "the same",
     "src/tacit/solvers/frank_wolfe.py": "start vectors of Oja's method, which see no data",
@@ -187,6 +231,7 @@ def test_importing_tacit_costs_nothing():
 # --- pages ---------------------------------------------------------------------------------------
 
 NAMED_BUT_ABSENT = {
+    "docs/reading.md": {"trainIdx1.txt"},  # a file of somebody else's
     "docs/architecture.md": {"setup.py"},  # named to say that it is not there
 }
 FILE = re.compile(
@@ -209,6 +254,22 @@ def test_what_a_page_names_is_there(page):
     assert folders == set()
     links = [link for link in LINK.findall(text(page)) if ":" not in link]
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_the_tree_of_the_architecture_is_the_tree():
+    """Every package, every algorithm and every folder of tests has its place on that page."""
+    page = text("docs/architecture.md")
+    tree = page.split("## The tree shows the flow", 1)[1].split("\n## ", 1)[0]
+    package = ROOT / "src" / "tacit"
+    folders = {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
+    assert folders == set(re.findall(r"^ {6}(\w+)/", tree, re.MULTILINE))
+    alone = {path.name for path in package.glob("*.py")} - {"__init__.py"}
+    assert alone == set(re.findall(r"^ {6}(\w+\.py)", tree, re.MULTILINE))
+    kinds = {kind.__module__.rpartition(".")[2] for kind in (SOLVERS | UNPROTECTED).values()}
+    mechanisms = {path.stem for path in (package / "mechanisms").glob("[a-z]*.py")}
+    tests = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()} - MADE
+    for named in (kinds, mechanisms, tests):
+        assert {name for name in named if not re.search(rf"\b{name}\b", tree)} == set()
 
 
 def test_every_test_that_a_proof_names_is_there():

@@ -10,6 +10,8 @@ import numpy as np
 from tacit.kernels import sum_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 # A shortened row is aimed this much below its bound, so that rounding its entries to float32
@@ -33,10 +35,14 @@ def clip_norms(rows: NDArray[np.float32], bound: float) -> NDArray[np.float32]:
         Every row has Euclidean norm at most bound, whatever the input (what is not a number counts
         as 0, an infinity as the largest float32); rows inside the bound are unchanged; local.
     """
-    finite = np.nan_to_num(rows, nan=0.0)
-    wide = finite.astype(np.float64)
-    norms = np.sqrt(np.einsum("ur,ur->u", wide, wide))
-    return _shortened(finite, norms[:, None], _positive(bound))
+
+    def norms(of: NDArray[np.float32]) -> NDArray[np.float64]:
+        wide = of.astype(np.float64)
+        squares: NDArray[np.float64] = np.einsum("ur,ur->u", wide, wide)
+        return np.sqrt(squares)
+
+    finite, lengths = _finite(rows, norms)
+    return _shortened(finite, _scales(lengths, bound)[:, None])
 
 
 def clip_rows(
@@ -47,18 +53,36 @@ def clip_rows(
     Guarantee:
         As `clip_norms`, for rows values[indptr[u]:indptr[u + 1]].
     """
-    finite = np.nan_to_num(values, nan=0.0)
-    norms = np.sqrt(sum_rows(np.square(finite, dtype=np.float64), indptr))
-    return _shortened(finite, np.repeat(norms, np.diff(indptr)), _positive(bound))
+
+    def norms(of: NDArray[np.float32]) -> NDArray[np.float64]:
+        return np.sqrt(sum_rows(np.square(of, dtype=np.float64), indptr))
+
+    finite, lengths = _finite(values, norms)
+    return _shortened(finite, np.repeat(_scales(lengths, bound), np.diff(indptr)))
 
 
-def _shortened(
-    rows: NDArray[np.float32], norms: NDArray[np.float64], bound: float
-) -> NDArray[np.float32]:
-    """Rows times bound / norm where the norm is above the bound."""
-    long = norms > bound * _ROUNDING
-    scale = np.where(long, bound * _ROUNDING / np.maximum(norms, bound * _ROUNDING), 1.0)
-    return np.where(long, rows * scale, rows).astype(np.float32)
+def _finite(
+    rows: NDArray[np.float32],
+    norms: Callable[[NDArray[np.float32]], NDArray[np.float64]],
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Rows in which every number is finite, and their norms, which tell whether one was not."""
+    lengths = norms(rows)
+    if np.isfinite(lengths).all():
+        return rows, lengths
+    finite = np.nan_to_num(rows, nan=0.0)
+    return finite, norms(finite)
+
+
+def _scales(norms: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """Bound / norm where the norm is above the bound, else 1."""
+    most = _positive(bound) * _ROUNDING
+    long = norms > most
+    return np.where(long, most / np.maximum(norms, most), 1.0)
+
+
+def _shortened(rows: NDArray[np.float32], scales: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Rows times scales; a scale of 1 changes no bit."""
+    return (rows * scales).astype(np.float32)
 
 
 def _positive(bound: float) -> float:

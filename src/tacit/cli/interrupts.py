@@ -18,12 +18,14 @@ INTERRUPTED = 130
 class _State:
     asked = False
     told = False
+    spent = ""
 
 
 @contextmanager
 def watched() -> Iterator[None]:
     """Remember Ctrl-C beside raising KeyboardInterrupt."""
     _State.asked = _State.told = False
+    _State.spent = ""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -44,6 +46,11 @@ def asked() -> bool:
     return _State.asked
 
 
+def from_now_on(spent: str) -> None:
+    """What is to be told if somebody presses Ctrl-C later than this."""
+    _State.spent = spent
+
+
 def stop_if_asked() -> None:
     """Raise KeyboardInterrupt once more, where something may have swallowed it."""
     if _State.asked:
@@ -54,4 +61,5 @@ def tell(stop: BaseException | None = None) -> None:
     """Say on stderr, once, that the program was interrupted, and what was spent."""
     if not _State.told:
         _State.told = True
-        sys.stderr.write(f"tacit: interrupted; {str(stop or '') or 'nothing was spent'}\n")
+        spent = str(stop or "") or _State.spent or "nothing was spent"
+        sys.stderr.write(f"tacit: interrupted; {spent}\n")

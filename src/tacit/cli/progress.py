@@ -86,6 +86,8 @@ def training(
             if spent == _NOTHING:
                 raise
             raise BrokenOffError(f"{told(error)}; {spent}") from None
+    planned = runs * sum(release.times for release in plan.releases)
+    interrupts.from_now_on(f"all {planned} planned releases are spent")
 
 
 @contextmanager

@@ -74,6 +74,9 @@ class Unadded(dict[str, "NDArray[np.int64]"]):
         super().__init__(others)
         self.shares: list[ItemShares] = []
 
+    def __repr__(self) -> str:
+        return "Unadded(<exact sums and private rows>)"
+
     @property
     def nbytes(self) -> int:
         """Of the shares."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit import kernels
-from tacit.contributions import by_item, factors
+from tacit.contributions import by_item, chance, factors
 from tacit.contributions.base import Contribution, Part
 from tacit.contributions.by_item import ItemShares
 from tacit.contributions.rows import grid_of
@@ -57,29 +57,47 @@ class ItemGradient(Contribution):
     def add(self, block: UserBlock, sums: Sums) -> None:
         self._add_gradient(block, self.users.fold.user_factors(block), sums)
 
-    def _add_gradient(self, block: UserBlock, X: NDArray[np.float32], sums: Sums) -> None:
-        """The part "gradient", for user factors that are solved already."""
+    def _add_gradient(
+        self,
+        block: UserBlock,
+        X: NDArray[np.float32],
+        sums: Sums,
+        chance_bound: float | None = None,
+    ) -> None:
+        """The part "gradient", for user factors that are solved already; "chance" if bounded."""
         rows = self.rows.prepared(block)
         residuals = rows.values - inner_products(rows, X, self.users.fold.item_factors)
         E = self.rows.snapped(rows.with_values(residuals), self._row_grid)
         pulls = (rows.indptr, rows.items, E, self.users.on_grid(X))
         by_item.add(ItemShares("gradient", kernels.scatter_outer, *pulls), sums)
+        if chance_bound is not None:
+            chance.add_chance(rows, residuals, chance_bound, sums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GramAndGradient(ItemGradient):
     """`SharedGram` and `ItemGradient` in one pass, so that users solve once for both.
 
+    chance_bound: with it each user adds her mean of target * residual too, cut to [0, chance_bound]
+        (see contributions/chance.py).
+
     Guarantee:
-        That of the two. proofs/contributions/item-gradient.md
+        That of the two, and one user moves "chance" by at most chance_bound.
+        proofs/contributions/item-gradient.md
     """
+
+    chance_bound: float | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
         (gradient,) = ItemGradient.parts.__get__(self)
-        return factors.shared_gram_part(self.users), gradient
+        return (
+            factors.shared_gram_part(self.users),
+            gradient,
+            *([] if self.chance_bound is None else [chance.chance_part(self.chance_bound)]),
+        )
 
     def add(self, block: UserBlock, sums: Sums) -> None:
         X = self.users.fold.user_factors(block)
         factors.add_shared_gram(block, self.users.on_grid(X), sums)
-        self._add_gradient(block, X, sums)
+        self._add_gradient(block, X, sums, self.chance_bound)

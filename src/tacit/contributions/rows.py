@@ -50,6 +50,9 @@ class Ready(NamedTuple):
     weights: NDArray[np.int32]
     targets: NDArray[np.int32]
 
+    def __repr__(self) -> str:
+        return "Ready(<private rows>)"
+
     @property
     def amounts(self) -> NDArray[np.int32]:
         """Weights times targets, exact: their grids together have at most 30 bits."""

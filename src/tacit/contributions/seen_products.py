@@ -10,7 +10,9 @@ import numpy as np
 
 from tacit import kernels
 from tacit.bounding import grid, levels
+from tacit.contributions import by_item
 from tacit.contributions.base import Contribution, Part
+from tacit.contributions.by_item import ItemShares
 from tacit.contributions.factors import UserFactors
 from tacit.contributions.rows import grid_of
 from tacit.user_steps import SeenProjection
@@ -71,6 +73,7 @@ class SeenProducts(Contribution):
         lengths = self.step.lengths(block, amounts)
         rows = amounts / np.repeat(lengths, np.diff(block.indptr))
         q = levels.scale_ratings(grid.snap(rows, block.indptr, a.step, a.limit), block)
-        X = fold.user_factors(block) / lengths[:, None].astype(np.float32)
-        X = self._users.on_grid(X[:, : -self.step.beside])
-        kernels.scatter_outer(block.indptr, block.items, q, X, sums["product"])
+        x = (fold.user_factors(block) / lengths[:, None]).astype(np.float32)
+        X = self._users.on_grid(x[:, : -self.step.beside])
+        shares = ItemShares("product", kernels.scatter_outer, block.indptr, block.items, q, X)
+        by_item.add(shares, sums)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -58,8 +58,8 @@ LAYOUTS = (
 def layout_of(path: Path) -> Layout | None:
     """The layout that the first line has, if it has one of them."""
     try:
-        with gzip.open(path) if _is_gzip(path) else path.open("rb") as file:
-            line = file.readline(100).decode("ascii", "replace").rstrip("\r\n")
+        with _open(path) as file:
+            line = bytes(file.readline(100)).decode("ascii", "replace").rstrip("\r\n")
     except (EOFError, OSError):
         return None
     return next((each for each in LAYOUTS if re.match(each.header, line)), None)
@@ -102,10 +102,10 @@ class _Parser:
         if self.due > 0:
             raise self._miscounted(self.since)
 
-    def _parts(self) -> Iterator[pa.StringArray]:
+    def _parts(self) -> Iterator[Any]:
         """The lines of the file, as they are."""
         try:
-            with pa.input_stream(str(self.path), "gzip" if _is_gzip(self.path) else None) as file:
+            with _open(self.path) as file:
                 yield from (
                     batch.column(0)
                     for batch in csv.open_csv(
@@ -117,14 +117,14 @@ class _Parser:
                         csv.ConvertOptions(column_types={"line": pa.string()}),
                     )
                 )
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, EOFError, OSError):
             failure = DataError(f"{str(self.path)!r} cannot be read to its end as lines of text")
         else:
             return
         raise failure
 
-    def _owners(self, lines: pa.StringArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Whose each row is, with headers at these places; they must have the rows they announce."""
+    def _owners(self, lines: Any, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Whose each row is, with headers at these places, which must have as many as they say."""
         found = pc.extract_regex(lines.take(pa.array(at)), self.layout.header)
         names = self._integers(found.field("name"), at)
         counts = found.field("count")
@@ -144,7 +144,7 @@ class _Parser:
         self.due = -1 if due[-1] < 0 else int(left[-1])
         return np.repeat(owners, lengths)
 
-    def _fields(self, lines: pa.StringArray, at: NDArray[np.int64]) -> list[pa.Array]:
+    def _fields(self, lines: Any, at: NDArray[np.int64]) -> list[Any]:
         """The wanted fields of the rows at these places, as integers."""
         parts = pc.split_pattern(lines.take(pa.array(at)), self.layout.delimiter)
         width = len(self.layout.fields)
@@ -161,7 +161,7 @@ class _Parser:
             if name
         ]
 
-    def _integers(self, texts: pa.StringArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _integers(self, texts: Any, at: NDArray[np.int64]) -> NDArray[np.int64]:
         try:
             return np.asarray(pc.cast(texts, pa.int64()))
         except pa.ArrowInvalid:
@@ -176,6 +176,11 @@ class _Parser:
             f"{str(self.path)!r}: {where} does not stand before as many rows as it should; the "
             "file is damaged or cut short"
         )
+
+
+def _open(path: Path) -> IO[Any]:
+    """The bytes, unpacked where they are packed."""
+    return cast("IO[Any]", gzip.open(path)) if _is_gzip(path) else path.open("rb")
 
 
 def _is_gzip(path: Path) -> bool:

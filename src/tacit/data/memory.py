@@ -29,6 +29,9 @@ class _Kept(NamedTuple):
     stamps: NDArray[np.int32] | SpilledArray
     like: tuple[tuple[int, ...], np.dtype[Any]]
 
+    def __repr__(self) -> str:
+        return "_Kept(<private rows>)"
+
 
 class Memory:
     """Holds one array along the users of a block and one along its ratings, the latest of each.

@@ -152,9 +152,7 @@ def _read(source: Any, options: Options, *, stream: bool, keep: str | Path | Non
         picks = _choose(rows.columns, options)
         staging.store("ratings", rows, picks)
         found = check_values(staging, picks)
-        scale = replace(
-            settle_scale(staging, picks, found, options), feedback=options.feedback
-        )
+        scale = replace(settle_scale(staging, picks, found, options), feedback=options.feedback)
         n_users, integers = _number_users(staging, rows)
         catalogue = number_items(staging, rows, listing, options)
         own = declared(staging, picks, options, n_users)

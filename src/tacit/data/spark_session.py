@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tacit.data.errors import DataError
 
@@ -35,7 +36,7 @@ _QUIET = {
 
 _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\s*\d+)?\])?|local-cluster\[\d+,\s*\d+,\s*\d+\]|yarn|"
-    r"spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://\S+"
+    r"spark://[\w.-]+:\d+(,[\w.-]+:\d+)*|k8s://(https?://)?[\w.-]+(:\d+)?/?"
 )
 
 
@@ -110,15 +111,29 @@ def check_master(master: str) -> None:
             "master must be local[2], spark://host:port, yarn or k8s://https://host:port, "
             f"got {master!r}"
         )
+    places = _places(master)
+    if places and not any(map(_answers, places)):
+        raise DataError(
+            f"nobody answers at {master!r}: check host and port, and that the master is running"
+        )
+
+
+def _places(master: str) -> list[tuple[str, int]]:
+    """Hosts and ports in the address; none where Spark finds them out by itself."""
+    if master.startswith("k8s://"):
+        url = master.removeprefix("k8s://")
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        usual = 80 if parts.scheme == "http" else 443
+        return [(parts.hostname or "", parts.port or usual)]
     if not master.startswith("spark://"):
-        return
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), PATIENCE).close()
-        except OSError:
-            continue
-        return
-    raise DataError(
-        f"nobody answers at {master!r}: check host and port, and that the master is running"
-    )
+        return []
+    pairs = (each.rpartition(":") for each in master.removeprefix("spark://").split(","))
+    return [(host, int(port)) for host, _, port in pairs]
+
+
+def _answers(place: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(place, PATIENCE).close()
+    except OSError:
+        return False
+    return True

@@ -149,13 +149,11 @@ class Staging:
         raise failure
 
     def _store_stream(self, name: str, batches: Iterator[pa.RecordBatch], picks: Picks) -> None:
-        self.run("BEGIN")
         for n, batch in enumerate(batches):
             self._connection.register("given", pa.Table.from_batches([batch]))
             chosen = self._typed(name, "given", {role: role for role in picks}, picks)
             self.run(f"INSERT INTO {name} {chosen}" if n else f"CREATE TABLE {name} AS {chosen}")
             self._connection.unregister("given")
-        self.run("COMMIT")
         if name not in self._types:
             raise DataError("the source has no rows")
 

@@ -88,7 +88,19 @@ def netflix_like(share: float = 1.0, rank: int = 16, *, seed: int = 0) -> Rating
     ratings, as there.
     """
     sizes = round(480_189 * share), 17_770, round(100_480_507 * share)
-    return _Made(sizes, rank, _NETFLIX, Scale(1.0, 5.0), step=1.0).filled(seed)
+    return _netflix(sizes, rank).filled(seed)
+
+
+def netflix_blocks(
+    users: int = 480_189,
+    items: int = 17_770,
+    ratings: int = 100_480_507,
+    rank: int = 16,
+    *,
+    seed: int = 0,
+) -> Iterator[UserBlock]:
+    """Users with rows as `netflix_like` has, some thousands at a time, as `movielens_blocks`."""
+    return _netflix((users, items, ratings), rank).blocks(seed)
 
 
 def yahoo_like(
@@ -131,7 +143,8 @@ class _Made:
         rng = np.random.default_rng(seed)
         users, items, _ = self.sizes
         counts = _row_lengths(self.sizes, self.shape, rng)
-        popularity = (self.shape.rank_offset + 1.0 + rng.permutation(items)) ** -self.shape.power
+        places = np.asarray(self.shape.rank_offset + 1.0 + rng.permutation(items), np.float64)
+        popularity = np.asarray(places**-self.shape.power, np.float64)
         offsets = rng.normal(0, _ITEM, items).astype(np.float32)
         taste = rng.standard_normal((items, self.rank), np.float32)
         low, high, step = self.scale.low, self.scale.high, np.float32(self.step)
@@ -144,6 +157,10 @@ class _Made:
             # Adding 0 turns a minus zero into a zero.
             values = np.clip(np.rint(exact / step) * step, low, high).astype(np.float32) + 0
             yield UserBlock(index_pointers(lengths), which, values, items, first=start)
+
+
+def _netflix(sizes: tuple[int, int, int], rank: int) -> _Made:
+    return _Made(sizes, rank, _NETFLIX, Scale(1.0, 5.0), step=1.0)
 
 
 def _movielens(sizes: tuple[int, int, int], rank: int, *, half_stars: bool) -> _Made:

@@ -59,7 +59,7 @@ class LocalThreads:
 
     def total(self, contribution: Contribution) -> Sums:
         numbers = sum(part.size for part in contribution.parts)
-        fair = len(self._users.items) // (4 * self._threads)
+        fair = len(self._users.items) // (2 * self._threads)
         wanted = min(numbers // _NUMBERS_PER_RATING, fair)
         blocks = self._users.split(max(wanted, self._ratings_per_block))
         return add_up(contribution, blocks, self._threads)

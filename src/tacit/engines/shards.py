@@ -36,7 +36,7 @@ class Sizes:
 
     shard: int = 1 << 23
     piece: int = 1 << 20
-    held: int = 1 << 28
+    held: int = 1 << 30
 
 
 class Place(NamedTuple):

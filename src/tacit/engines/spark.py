@@ -9,7 +9,9 @@ the driver before any of them starts.
 
 from __future__ import annotations
 
+import gc
 import pickle
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,6 +107,7 @@ def _added(
     partition: int, blocks: Iterable[Encoded], sent: Any, expected: tuple[str, str], sizes: Sizes
 ) -> Iterator[Piece]:
     """The blocks of a partition added up, in pieces; nothing is raised that quotes a row."""
+    _spare_modules()
     if machine() != expected:
         raise ExecutorError("this executor has another version of tacit, or other kernels")
     kind = ""
@@ -116,6 +119,12 @@ def _added(
         kind = type(error).__name__
     if kind:
         raise ExecutorError(f"a sum broke off ({kind})")
+
+
+@cache
+def _spare_modules() -> None:
+    """Spark's worker looks for garbage after every task; what its modules hold is none."""
+    gc.freeze()
 
 
 def _sound(encoded: Iterable[Encoded]) -> Iterator[UserBlock]:

@@ -12,7 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tacit.kernels.reference import descend as _descend
+from tacit.kernels.reference import items as _items
 from tacit.kernels.reference import noise as _noise
+from tacit.kernels.reference import products as _products
 from tacit.kernels.reference import rank as _rank
 from tacit.kernels.reference import replay as _replay
 from tacit.kernels.reference import sgd as _sgd
@@ -58,12 +60,14 @@ pack_items = _pick(_rank.pack_items)
 rank_users = _pick(_rank.rank_users)
 replay_users = _pick(_replay.replay_users)
 rounded_gaussian = _pick(_noise.rounded_gaussian)
+row_products = _pick(_products.row_products)
 scatter_gram = _pick(_sums.scatter_gram)
 scatter_outer = _pick(_sums.scatter_outer)
 scatter_pairs = _pick(_sums.scatter_pairs)
 scatter_sum = _pick(_sums.scatter_sum)
 sgd_tasks = _pick(_sgd.sgd_tasks)
 snap_rows = _pick(_sums.snap_rows)
+solve_items = _pick(_items.solve_items)
 solve_users = _pick(_solve.solve_users)
 sum_rows = _pick(_sums.sum_rows)
 
@@ -78,12 +82,14 @@ __all__ = [
     "rank_users",
     "replay_users",
     "rounded_gaussian",
+    "row_products",
     "scatter_gram",
     "scatter_outer",
     "scatter_pairs",
     "scatter_sum",
     "sgd_tasks",
     "snap_rows",
+    "solve_items",
     "solve_users",
     "sum_rows",
 ]

@@ -52,6 +52,19 @@ def solve_users(
     prior: NDArray[float32],
 ) -> NDArray[float32]: ...
 
+# items: see reference/items.py
+def solve_items(
+    matrices: NDArray[float64], ridges: NDArray[float64], sides: NDArray[float64]
+) -> tuple[NDArray[float64], NDArray[bool_]]: ...
+
+# products: see reference/products.py
+def row_products(
+    indptr: NDArray[int64],
+    items: NDArray[int32],
+    user_factors: NDArray[float32],
+    item_factors: NDArray[float32],
+) -> NDArray[float32]: ...
+
 # descend: see reference/descend.py
 def descend_users(
     indptr: NDArray[int64],

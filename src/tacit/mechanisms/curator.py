@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.unprotected import RawComputation
 
 Result = TypeVar("Result")
+_AT_A_TIME = 1 << 14  # numbers that stay in the cache
 NoisySums = dict[str, "NDArray[np.float64]"]
 
 
@@ -156,7 +157,7 @@ class DataCurator:
     def noisy_sum(self, contribution: Contribution, release: str) -> NoisySums:
         costs = charged(self.ledger, contribution, release, self._engine.n_users)
         sums = self._total(self._sampled(contribution, costs), release)
-        noisy = {part.name: self._released(sums[part.name], part, cost) for part, cost in costs}
+        noisy = {part.name: self._released(sums.pop(part.name), part, cost) for part, cost in costs}
         self._progress(release)
         return noisy
 
@@ -211,4 +212,14 @@ class DataCurator:
         """The sum with its noise, in real units."""
         std = cost.std / part.step
         noisy = add_noise(exact, std, self._source, symmetric=part.symmetric)
-        return np.multiply(noisy, part.step, dtype=np.float64)
+        return _in_real_units(noisy, part.step)
+
+
+def _in_real_units(noisy: NDArray[np.int64], step: float) -> NDArray[np.float64]:
+    """Noisy * step in the memory of `noisy`: sums may be large, and fresh memory is slow."""
+    steps = noisy.reshape(-1)
+    real = steps.view(np.float64)
+    for start in range(0, len(steps), _AT_A_TIME):
+        some = slice(start, start + _AT_A_TIME)
+        real[some] = steps[some] * step
+    return real.reshape(noisy.shape)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.solvers.factor_shrinkage import shrunk_factors
+from tacit.solvers.factor_shrinkage import Posterior, shrunk_factors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,15 +27,13 @@ class AveragedFactors:
     size: of the rows of V, as the counts let expect it.
     average: of the steps so far, with noise; in the basis of V.
     variance: of that noise, for each factor.
-    V: the average, shrunk.
-    unknown: for each factor, what V^T V is expected to lack.
+    posterior: of V; `unknown` is what V^T V is expected to lack.
     """
 
     size: NDArray[np.float64]
     average: NDArray[np.float64]
     variance: NDArray[np.float64]
-    V: NDArray[np.float64]
-    unknown: NDArray[np.float64]
+    posterior: Posterior
     steps: int = 0
 
     @classmethod
@@ -45,25 +43,30 @@ class AveragedFactors:
         V = rng.standard_normal((len(size), rank)) * size[:, None] * 0.1
         V[:, 0] = size * 0.4
         nothing = np.zeros(rank)
-        return cls(size, V, nothing, V, nothing)
-
-    @property
-    def _moment(self) -> NDArray[np.float64]:
-        """V^T V with what is unknown of it; never singular."""
-        M = self.V.T @ self.V
-        M[np.diag_indices_from(M)] += self.unknown + 1e-7 * np.trace(M) / len(M) + 1e-30
-        return M
+        return cls(size, V, nothing, Posterior(V, np.ones_like(V), nothing))
 
     @property
     def directions(self) -> NDArray[np.float64]:
-        """V M^-1: a user's row times these are her factors."""
-        return np.asarray(np.linalg.solve(self._moment, self.V.T).T, np.float64)
+        """V M^-1 with M = V^T V + unknown: a user's row times these are her factors."""
+        V, _, unknown = self.posterior
+        return np.asarray(np.linalg.solve(_moment(V, unknown), V.T).T, np.float64)
 
-    @property
-    def balanced(self) -> NDArray[np.float64]:
-        """V M^-1/2, of which both her factors and her predictions can be made."""
-        values, Q = np.linalg.eigh(self._moment)
-        turned: NDArray[np.float64] = self.V @ Q / np.sqrt(values)
+    def balanced(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """V M^-1/2, of which both her factors and her predictions are made.
+
+        own: for each item what it adds to its own second moment, which tells nothing of others. It
+            is taken out here at last, and factors that live on it alone go. In the steps it stays:
+            without it the matrix has large negative eigenvalues, whose directions would be found.
+        """
+        V, kept, unknown = self.posterior
+        D = self.directions
+        found = V - kept * own[:, None] * D
+        C = D.T @ found
+        moments, Q = np.linalg.eigh((C + C.T) / 2)
+        Q = Q[:, moments > 0]
+        found, unknown = found @ Q, Q.T**2 @ unknown
+        values, turn = np.linalg.eigh(_moment(found, unknown))
+        turned: NDArray[np.float64] = found @ turn / np.sqrt(values)
         return turned
 
     def after(self, P: NDArray[np.float64], noise: float, b: float | None) -> AveragedFactors:
@@ -83,5 +86,12 @@ class AveragedFactors:
             variance = (1 - b) ** 2 * (Q.T**2 @ self.variance) + b**2 * variance
         scale = np.sqrt(moments)
         found, variance = found * scale, variance * moments
-        V, unknown = shrunk_factors(found, variance, self.size)
-        return AveragedFactors(self.size, found, variance, V, unknown, self.steps + 1)
+        posterior = shrunk_factors(found, variance, self.size)
+        return AveragedFactors(self.size, found, variance, posterior, self.steps + 1)
+
+
+def _moment(V: NDArray[np.float64], unknown: NDArray[np.float64]) -> NDArray[np.float64]:
+    """V^T V with what is unknown of it; never singular."""
+    M: NDArray[np.float64] = V.T @ V
+    M[np.diag_indices_from(M)] += unknown + 1e-7 * np.trace(M) / max(len(M), 1) + 1e-30
+    return M

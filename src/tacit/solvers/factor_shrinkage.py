@@ -14,9 +14,14 @@ _ROUNDS = 6
 
 
 class Posterior(NamedTuple):
-    """Means of item factors, and for each factor the sum over items of what is left of variance."""
+    """Item factors after shrinkage.
+
+    kept: what each noisy number was multiplied with.
+    unknown: for each factor the sum over items of the variance that is left.
+    """
 
     mean: NDArray[np.float64]
+    kept: NDArray[np.float64]
     unknown: NDArray[np.float64]
 
 
@@ -28,7 +33,7 @@ def shrunk_factors(
     s_k are those of highest likelihood, found by scoring. Inputs are released numbers only.
     """
     if not variance.any():
-        return Posterior(noisy, np.zeros_like(variance))
+        return Posterior(noisy, np.ones_like(noisy), np.zeros_like(variance))
     prior = (size / np.sqrt(np.mean(size**2))) ** 2
     prior = np.maximum(prior, 1e-12)[:, None]
     # A factor of which nothing is seen is left a little, so that later steps can still find it.
@@ -39,4 +44,4 @@ def shrunk_factors(
         excess = np.sum((noisy**2 - variance) / prior * precision, axis=0)
         s = np.maximum(excess / np.sum(precision, axis=0), least)
     kept = s * prior / (s * prior + variance)
-    return Posterior(noisy * kept, np.sum(kept * variance, axis=0))
+    return Posterior(noisy * kept, kept, np.sum(kept * variance, axis=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -43,11 +43,15 @@ class Implicit:
         V   <- posterior mean given the average of the steps so far and its noise
 
     Without noise this finds the best approximation of rank r of all rows (their truncated SVD).
+    At the end the diagonal of the items' second moment is taken out, as far as the counts tell it:
+    that an item goes with itself recommends nothing else. What she sees next is then predicted by
+    the factors that are left.
+
     The rating of what she has seen says nothing more, unless count_weight is above 0. Ratings of 0
     and less count as not seen.
 
-    Of the fields of `ALS` these have a meaning here: rank, steps, averaging (without it every step
-    counts, the later the more), factor_bound, seed.
+    Of the fields of `ALS` these have a meaning here: rank (at least 1), steps, averaging (without
+    it every step counts, the later the more), factor_bound, seed.
 
     A lighter weight of what was not seen is part of the papers' loss: `ALS(gram=PerItem(ridge=...,
     centring="none", unobserved=...))`.
@@ -55,18 +59,22 @@ class Implicit:
     count_weight, most: of how often she did it, t, an entry gets min(1 + count_weight t, most).
     weight_power: None follows from public quantities, as the rank does: the less noise, the more
         weight for rare items.
+    diagonal: "kept" leaves out the last step, with the truncated SVD for a result.
     count_share: of mu^2, for the counts; P gets the rest, evenly over the steps.
     """
 
     count_weight: float = 0.0
     most: float = 10.0
     weight_power: float | None = None
+    diagonal: Literal["removed", "kept"] = "removed"
     count_share: float = 0.03
 
     def __post_init__(self) -> None:
         SeenProjection(self.count_weight, self.most)  # checks them
         if self.weight_power is not None and not 0 <= self.weight_power <= 1:
             raise ValueError(f"weight_power must be in 0..1, got {self.weight_power}")
+        if self.diagonal not in {"removed", "kept"}:
+            raise ValueError(f"diagonal must be 'removed' or 'kept', got {self.diagonal!r}")
         if not 0 < self.count_share < 1:
             raise ValueError(f"count_share must be between 0 and 1, got {self.count_share}")
 
@@ -94,10 +102,21 @@ class Implicit:
             question = SeenProducts(users.facing(V.directions), h.bound)
             P = curator.noisy_sum(question, "factors")["product"] / public.n_users
             V = V.after(P, plan["factors.product"].std / public.n_users, h.averaging)
-        return users.facing(V.balanced)
+        return users.facing(V.balanced(self._own(users, h)))
+
+    def _own(self, users: Users, h: Recipe) -> NDArray[np.float64]:
+        """For each item what it adds to its own second moment per user, as far as counts tell.
+
+        All items together add 1, the squared norm of a row. Factors whose second moment is I have
+        squared norm rank; where they are cut to the bound, answers hold bound^2 / rank of it.
+        """
+        own = users.counts * users.weights**2
+        cut = min(1.0, h.bound**2 / h.rank) if self.diagonal == "removed" else 0.0
+        scaled: NDArray[np.float64] = own / own.sum() * cut
+        return scaled
 
     def recipe(self, als: ALS, public: Public) -> Recipe:
-        """n mu / sqrt(m) tells how many factors stand above the noise, n how many above chance.
+        """How many factors stand above noise follows from n mu / sqrt(m), above chance from n.
 
         m factors would be no model at all: every row would be its own prediction.
         """
@@ -136,7 +155,7 @@ class Users:
     weights: NDArray[np.float64]
 
     def facing(self, directions: NDArray[np.float64]) -> FoldIn:
-        """x is her row, not divided by its norm, times these directions.
+        """X is her row, not divided by its norm, times these directions.
 
         The score of an item is then x . direction / weight: for directions V M^-1/2 with
         M = V^T V it is what the model expects of her entry, in units of that of a seen item.
@@ -147,12 +166,18 @@ class Users:
         return FoldIn(table.astype(np.float32), Centring(offsets), step=step)
 
 
+def check_feedback(feedback: object) -> None:
+    """Refuse what `ALS` cannot take as its field of that name."""
+    if not isinstance(feedback, Implicit) and feedback not in {None, "explicit", "implicit"}:
+        raise ValueError(f"feedback must be 'explicit' or 'implicit', got {feedback!r}")
+
+
 def implicit_of(als: ALS, public: Public) -> Implicit | None:
     """The options for implicit feedback; None where it is explicit, or left to the papers' loss."""
     feedback = public.feedback if als.feedback is None else als.feedback
     if feedback == "explicit":
         return None
-    if als.gram == "shared":
+    if als.gram is None or als.gram == "shared":
         return Implicit() if isinstance(feedback, str) else feedback
     if als.gram == "per-item" or als.gram.ridge is None or als.gram.centring != "none":
         raise ValueError(

@@ -12,7 +12,7 @@ accuracy, and X_j may be shrunk toward n_j C as far as its noise asks for.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
+    from tacit.contributions import Rows
     from tacit.folding import FoldIn
     from tacit.mechanisms.curator import Curator
-    from tacit.solvers.als import ALS
+    from tacit.solvers.als import ALS, Recipe
     from tacit.solvers.per_item import PerItem
 
 
@@ -43,9 +44,9 @@ def plan(options: PerItem, als: ALS, public: Public) -> Plan:
     first = preparation.releases()
     fold = h.fold(np.zeros((public.n_items, h.rank)), Centring())
     rows = replace(preparation.all_rows, clip=public.width)
-    question = ItemGramsAndGradient(rows, UserFactors(fold, h.factor_bound), h.row_bound)
+    question = asked(h, rows, fold)
     recounts = options.count_share if preparation.counts_again else 0.0
-    shares = {"gram": als.gram_share, "gradient": h.gradient_share - recounts}
+    shares = als.shares(h) | {"gradient": h.gradient_share - recounts}
     return Plan((*first, *priced(question, "factors", shares, times=als.steps)))
 
 
@@ -63,18 +64,46 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     V = h.start(public, als.seed)
     V = h.levelled(V * prepared.frequent[:, None])
     for t in range(als.steps):
-        users = UserFactors(h.fold(V, centring), h.factor_bound)
-        answer = curator.noisy_sum(ItemGramsAndGradient(rows, users, h.row_bound), "factors")
+        answer = curator.noisy_sum(asked(h, rows, h.fold(V, centring)), "factors")
         X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
+        h = h.told(answer, curator.plan, C, n)
         b = h.averaging if t else 1.0
-        step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise, public))
+        step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise))
+        del answer, X  # their memory is what the next sums need
         V = h.levelled(((1 - b) * V + b * step) * prepared.frequent[:, None])
     return h.fold(V, centring)
 
 
+def asked(h: Recipe, rows: Rows, fold: FoldIn) -> ItemGramsAndGradient:
+    """What every step asks the users."""
+    return ItemGramsAndGradient(
+        rows, UserFactors(fold, h.factor_bound), h.row_bound, h.chance_bound
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrunkGrams:
+    """n_j C + keep_j (X_j - n_j C) for every item, packed; made where they are used."""
+
+    grams: NDArray[np.float64]
+    n: NDArray[np.float64]
+    C: NDArray[np.float64]
+    keep: NDArray[np.float64]
+
+    def of(self, some: slice) -> NDArray[np.float64]:
+        """Those of some items."""
+        if (self.keep[some] == 1).all():
+            return self.grams[some]
+        return self.n[some, None] * self.C + self.keep[some, None] * self.differences(some)
+
+    def differences(self, some: slice) -> NDArray[np.float64]:
+        """X_j - n_j C of some items."""
+        return self.grams[some] - self.n[some, None] * self.C
+
+
 def shrunk_grams(
     grams: NDArray[np.float64], n: NDArray[np.float64], noise: float, rank: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[ShrunkGrams, NDArray[np.float64]]:
     """Packed X_j, moved toward n_j C by how noisy they are, and C, which they share.
 
     All of them together tell C, and how much X_j differs from n_j C: by a variance that grows like
@@ -83,36 +112,40 @@ def shrunk_grams(
     moment = unpacked(grams.sum(axis=0) / n.sum(), rank)
     values, vectors = np.linalg.eigh(moment)
     C = (vectors * np.clip(values, 0, 1)) @ vectors.T
+    shrunk = ShrunkGrams(grams, n, C[np.triu_indices(rank)], np.ones(len(n)))
+    if noise == 0:
+        return shrunk, C
     # Off the diagonal entries count twice and have half of the noise: isometric.
     twice = np.where(np.equal(*np.triu_indices(rank)), 1.0, 2.0)
-    differences = grams - n[:, None] * C[np.triu_indices(rank)]
-    excess = differences**2 @ twice - noise**2 * len(twice)
+
+    def squares(some: slice) -> NDArray[np.float64]:
+        return np.asarray(np.einsum("jp,p->j", shrunk.differences(some) ** 2, twice), np.float64)
+
+    excess = by_items(squares, len(n), rank) - noise**2 * len(twice)
     variance = n * max(float(excess.sum() / n.sum()), 0.0)
-    keep = np.divide(
-        variance, variance + noise**2 * len(twice), out=np.zeros_like(n), where=variance > 0
-    )
-    return grams - (1 - keep[:, None]) * differences, C
+    return replace(shrunk, keep=variance / (variance + noise**2 * len(twice))), C
 
 
 def likelihood_step(
-    X: NDArray[np.float64],
+    X: ShrunkGrams,
     n: NDArray[np.float64],
     C: NDArray[np.float64],
     g: NDArray[np.float64],
     V: NDArray[np.float64],
     ridge: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """(X_j + n_j (I - C) + ridge_j I)^-1 (g_j + X_j V_j) for every item; X is packed.
+    """(X_j + n_j (I - C) + ridge_j I)^-1 (g_j + X_j V_j) for every item.
 
-    An X_j that its noise has made indefinite is replaced by n_j C.
+    An X_j that its noise has made indefinite is replaced by n_j C; without noise none is.
     """
     rank = V.shape[1]
     unknown = np.eye(rank) - C
 
     def work(some: slice) -> NDArray[np.float64]:
-        known = symmetric(X[some], rank)
-        wild = ~positive(known)
-        known[wild] = n[some][wild, None, None] * C
+        known = symmetric(X.of(some), rank)
+        if (X.keep[some] < 1).any():
+            wild = ~positive(known)
+            known[wild] = n[some][wild, None, None] * C
         sides = g[some] + np.einsum("jkl,jl->jk", known, V[some])
         return solved(known + n[some, None, None] * unknown, ridge[some], sides)
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import lapack
+
+from tacit import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,15 +33,15 @@ def by_items(
 def symmetric(triangles: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
     """The symmetric matrices of packed upper triangles."""
     rows, columns = np.triu_indices(rank)
-    matrices = np.empty((len(triangles), rank, rank))
-    matrices[:, rows, columns] = triangles
-    matrices[:, columns, rows] = triangles
-    return matrices
+    place = np.empty((rank, rank), np.intp)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    return triangles.take(place.reshape(-1), axis=1).reshape(-1, rank, rank)
 
 
 def positive(matrices: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether each symmetric matrix has a Cholesky factor."""
-    return np.array([lapack.dpotrf(each, overwrite_a=0)[1] == 0 for each in matrices], bool)
+    zeros = np.zeros(matrices.shape[:2])
+    return kernels.solve_items(matrices, np.zeros(len(matrices)), zeros)[1]
 
 
 def positive_part(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,10 +62,12 @@ def positive_part(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
 def solved(
     matrices: NDArray[np.float64], ridges: NDArray[np.float64], sides: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(A_j + ridge_j I)^-1 b_j for each item; A is overwritten."""
-    diagonal = np.arange(matrices.shape[-1])
-    matrices[:, diagonal, diagonal] += ridges[:, None]
-    return np.asarray(np.linalg.solve(matrices, sides[:, :, None])[:, :, 0], np.float64)
+    """(A_j + ridge_j I)^-1 b_j for each item."""
+    found, fine = kernels.solve_items(matrices, ridges, sides)
+    if not fine.all():
+        others = matrices[~fine] + ridges[~fine, None, None] * np.eye(matrices.shape[-1])
+        found[~fine] = np.linalg.solve(others, sides[~fine][:, :, None])[:, :, 0]
+    return found
 
 
 def _cores() -> int:

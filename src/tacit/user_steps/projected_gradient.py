@@ -26,6 +26,9 @@ class Descended(NamedTuple):
     a: NDArray[np.float64]
     cut: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        return "Descended(<private rows>)"
+
 
 @dataclass(frozen=True, slots=True)
 class GradientReplay:

@@ -8,6 +8,7 @@ import pytest
 
 from tacit.contributions import (
     Covariance,
+    GramAndGradient,
     ItemCounts,
     ItemGradient,
     ItemGramsAndGradient,
@@ -17,6 +18,7 @@ from tacit.contributions import (
     PowerProduct,
     RightHandSides,
     Rows,
+    SeenProducts,
     SharedGram,
     SharedLeastSquares,
     UserFactors,
@@ -26,6 +28,7 @@ from tacit.contributions.base import Part
 from tacit.contributions.rows import grid_of, snap_each
 from tacit.data.block import UserBlock
 from tacit.folding import Centring, FoldIn
+from tacit.user_steps import SeenProjection
 
 from . import plain
 
@@ -152,6 +155,23 @@ def test_item_gradient(block, rows, users, row_bound):
     assert np.array_equal(both["gram"], real(LeastSquares(rows, users), block)["gram"])
 
 
+@pytest.mark.parametrize("chance_bound", [0.7, 30.0])
+def test_chance_is_the_mean_of_target_times_residual(block, rows, users, chance_bound):
+    V = users.fold.item_factors.astype(float)
+    total = 0.0
+    for (items, values), row in zip(plain.rows_of(block), plain.prepared(rows, block), strict=True):
+        if len(row.items):
+            x = plain.solved(users.fold, items, values)
+            mean = np.mean(row.targets * (row.targets - V[row.items] @ x))
+            total += np.clip(mean, 0, chance_bound)
+    for kind in (GramAndGradient, ItemGramsAndGradient):
+        got = real(kind(rows, users, 1.0, chance_bound), block)
+        np.testing.assert_allclose(got["chance"], [total], atol=N_USERS * chance_bound * 1e-5)
+        without = real(kind(rows, users, 1.0), block)
+        assert set(got) - set(without) == {"chance"}
+        assert all(np.array_equal(got[name], without[name]) for name in without)
+
+
 @pytest.mark.parametrize("row_bound", [1.1, 40.0])
 def test_power_and_covariance(block, rows, rng, row_bound):
     v = rng.standard_normal(N_ITEMS)
@@ -228,6 +248,29 @@ def test_power_product_refuses_a_direction_that_is_not_of_length_1():
             PowerProduct(Rows(), 1.0, v)
         with pytest.raises(ValueError, match="length 1"):
             PowerEnergy(Rows(), 1.0, v)
+
+
+@pytest.mark.parametrize("bound", [0.4, 50.0])
+def test_seen_products(block, rng, bound):
+    V = rng.standard_normal((N_ITEMS, 3))
+    w = rng.uniform(0.2, 2.0, N_ITEMS)
+    step = SeenProjection(count_weight=0.5, most=2.5)
+    fold = FoldIn(np.column_stack([V, w]).astype(np.float32), Centring(1.5), step=step)
+    expected = np.zeros((N_ITEMS, 3))
+    for items, values in plain.rows_of(block):
+        a = np.where(values > 1.5, np.minimum(1 + 0.5 * (values - 1.5), 2.5), 0.0) * w[items]
+        if a.any():
+            a /= np.linalg.norm(a)
+            x = plain.cut(a @ (V[items] * w[items, None]), bound)
+            np.add.at(expected, items, np.outer(a, x))
+    got = real(SeenProducts(fold, bound), block)["product"]
+    assert_near(got, expected, bound)
+
+
+def test_seen_products_need_the_step_that_projects(rng):
+    fold = FoldIn(rng.standard_normal((N_ITEMS, 3)).astype(np.float32))
+    with pytest.raises(TypeError, match="project what they have seen"):
+        _ = SeenProducts(fold, 1.0).parts
 
 
 def test_user_metric_refuses(rng):

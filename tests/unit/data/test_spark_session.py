@@ -64,12 +64,14 @@ def test_no_pyspark_and_an_old_one_are_said(monkeypatch):
     check_pyspark()
 
 
-@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "yarn", "k8s://https://a:1"])
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "yarn"])
 def test_addresses_that_spark_knows(master):
     check_master(master)
 
 
-@pytest.mark.parametrize("master", ["", "locale", "local[two]", "http://a:1", "spark://a"])
+@pytest.mark.parametrize(
+    "master", ["", "locale", "local[two]", "http://a:1", "spark://a", "k8s://", "k8s://ftp://a"]
+)
 def test_other_addresses_are_refused(master):
     with pytest.raises(DataError, match=r"master must be local\[2\], spark://host:port"):
         check_master(master)
@@ -80,6 +82,15 @@ def test_a_master_where_nobody_answers(java, monkeypatch):
         port = server.getsockname()[1]
         check_master(f"spark://127.0.0.1:{port}")
         check_master(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        for address in (
+            f"https://127.0.0.1:{port}",
+            f"http://127.0.0.1:{port}/",
+            f"localhost:{port}",
+        ):
+            check_master(f"k8s://{address}")
+    for address in ("https://127.0.0.1:1", "127.0.0.1:1"):
+        with pytest.raises(DataError, match="nobody answers at 'k8s://"):
+            check_master(f"k8s://{address}")
     java('openjdk version "17"')
     monkeypatch.setattr(spark_session, "check_pyspark", lambda: None)
     with (

@@ -23,7 +23,7 @@ from tacit.engines.local import LocalThreads
 from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.ledger import BudgetError
-from tacit.mechanisms.posterior import Posterior, chain, gibbs_step
+from tacit.mechanisms.posterior import KEY_BYTES, GibbsPass, Posterior, chain, gibbs_step
 from tacit.mechanisms.rehearsal import Rehearsal
 from tacit.solvers.langevin import Langevin
 
@@ -90,9 +90,15 @@ def test_the_chain_ends_in_the_law_it_aims_at_and_in_no_cooler_one(temperature, 
 def test_products_stay_within_reach_or_the_draw_is_refused():
     engine = LocalThreads(BLOCK, threads=1)
     narrow = target(ridge=0.05, margin=0.0)
-    for seed in range(5):
+    for seed in range(20):
         V = chain(engine.total, narrow, 0.5, SeededSource(seed), steps=4)
-        assert np.all(np.isfinite(V))
+        key = SeededSource(seed).random_bytes(KEY_BYTES)  # the users of the next step draw by it
+        (block,) = engine.blocks()
+        rows = narrow.trimmed(block)
+        U = GibbsPass(narrow, 0.5, V, key).draws(rows, narrow.weights(rows))
+        assert np.abs(U @ V.T).max() <= narrow.reach
+        V = gibbs_step(engine.total, narrow, 0.5, SeededSource(seed), V)
+        assert np.abs(U @ V.T).max() <= narrow.reach
     curator = DataCurator(
         engine,
         PUBLIC,
@@ -101,6 +107,13 @@ def test_products_stay_within_reach_or_the_draw_is_refused():
     )
     with pytest.raises(SumError, match="NothingInRangeError"):
         curator.posterior_sample(narrow, "factors", 3)
+
+
+def test_users_whom_nobody_has_numbered_draw_nothing():
+    wanted = target()
+    rows = wanted.trimmed(BLOCK)
+    with pytest.raises(ValueError, match="must number its users"):
+        GibbsPass(wanted, 1.0, np.ones((2, 1)), b"").draws(rows, wanted.weights(rows))
 
 
 def test_at_temperature_zero_it_is_alternating_least_squares():

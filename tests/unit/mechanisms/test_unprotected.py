@@ -22,7 +22,7 @@ from tacit.mechanisms.curator import DataCurator, SumError
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.ledger import BudgetError
 from tacit.mechanisms.rehearsal import Rehearsal
-from tacit.mechanisms.unprotected import unprotected
+from tacit.mechanisms.unprotected import raw_result, unprotected
 from tacit.training import Budget, Execution, train
 
 BLOCK = UserBlock(
@@ -99,6 +99,16 @@ def test_an_engine_that_hands_out_no_rows_is_refused_before_anything_is_spent():
     with pytest.raises(TypeError, match="a Sums hands out no rows"):
         the_curator.raw_result(SumOfAll(), "all")
     assert the_curator.ledger.releases == ()
+
+
+def test_a_curator_that_only_adds_up_hands_nothing_out():
+    class OnlySums:
+        def noisy_sum(self, contribution, release):
+            raise AssertionError
+
+    with pytest.raises(TypeError, match="a OnlySums answers noisy sums only, and release 'all'"):
+        raw_result(OnlySums(), SumOfAll(), "all")
+    assert raw_result(curator(), SumOfAll(), "all") == 10.0
 
 
 def test_an_error_among_the_rows_loses_its_words_and_counts_as_spent():

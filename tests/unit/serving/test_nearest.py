@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
+import tacit.serving.nearest
 from tacit.folding import Centring, FoldIn
 from tacit.serving.known import Known
 from tacit.serving.nearest import ItemIndexError, NearestItems, equally_long
@@ -77,6 +78,15 @@ def test_all_in_the_graph_are_equally_long_and_products_are_scores(large):
     products = vectors @ [*x, 1.0, 0.0]
     scores = (large.item_factors @ x + large.centring.offsets)[rest]
     np.testing.assert_allclose(products - products[0], scores - scores[0], atol=1e-5)
+
+
+def test_next_to_a_few_very_long_items_all_others_would_look_alike(monkeypatch):
+    monkeypatch.setattr(tacit.serving.nearest, "LONGEST", 0.0)
+    fold = folding(20_000)
+    known = histories(20_000)
+    exact, _ = rank(fold, Ranker.of(fold), known, 10, "keep")
+    found, _ = NearestItems.of(fold).rank(fold, known, 10, "keep")
+    assert recall(found, exact) < 0.8
 
 
 def test_what_a_user_gets_does_not_depend_on_the_others(large, index):

@@ -20,6 +20,7 @@ from tacit.evaluation.ranking import best_items
 from tacit.mechanisms.curator import DataCurator
 from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.rehearsal import Rehearsal
+from tacit.serving.explain import similarities
 from tacit.solvers import ALS, Popularity
 from tacit.solvers.averaged_factors import AveragedFactors
 from tacit.solvers.factor_shrinkage import shrunk_factors
@@ -68,25 +69,62 @@ def everything(n_users, n_items):
     )
 
 
-@pytest.mark.parametrize("options", [Implicit(), Implicit(count_weight=0.3, most=2.0)])
-def test_without_noise_it_is_the_truncated_svd_of_all_rows(rng, options):
-    """The optimum of least squares over all pairs, which is known."""
-    block = block_of(rng, values=[1.0, 2.0, 3.0, 9.0])
-    solver = ALS(feedback=options, rank=3, steps=60)
-    fold = trained(solver, block)
-
+def in_plain_numbers(block, options):
+    """Rows S without norms, their top right singular vectors with values, and item weights."""
     sizes = np.diff(block.indptr)[block.user_of_rating()]
     counts = dense(block, 1 / np.sqrt(sizes)).sum(axis=0)
     weights = (counts / counts.max()) ** -0.4  # the recipe's, where nothing is private
     confidence = np.minimum(1 + options.count_weight * block.values, options.most)
     S = dense(block, confidence * weights[block.items])
-    norms = np.linalg.norm(S, axis=1, keepdims=True)
-    top = np.linalg.svd(S / norms)[2][:3]
+    _, values, right = np.linalg.svd(S / np.linalg.norm(S, axis=1, keepdims=True))
+    return S, values[:3] ** 2 / len(S), right[:3].T, weights, counts
 
-    predicted = fold.predict(block, everything(block.n_users, N_ITEMS))
-    predicted = predicted.reshape(block.n_users, N_ITEMS) - fold.centring.offsets
-    expected = S @ top.T @ top / weights
-    np.testing.assert_allclose(predicted, expected, atol=5e-3 * np.abs(expected).max())
+
+def predicted(fold, block):
+    scores = fold.predict(block, everything(block.n_users, N_ITEMS)).reshape(-1, N_ITEMS)
+    return scores - fold.centring.offsets
+
+
+@pytest.mark.parametrize("options", [Implicit(), Implicit(count_weight=0.3, most=2.0)])
+def test_without_noise_it_is_the_truncated_svd_of_all_rows(rng, options):
+    """The optimum of least squares over all pairs, which is known."""
+    options = dataclasses.replace(options, diagonal="kept")
+    block = block_of(rng, values=[1.0, 2.0, 3.0, 9.0])
+    fold = trained(ALS(feedback=options, rank=3, steps=60), block)
+    S, _, top, weights, _ = in_plain_numbers(block, options)
+    expected = S @ top @ top.T / weights
+    near = 5e-3 * np.abs(expected).max()
+    np.testing.assert_allclose(predicted(fold, block), expected, atol=near)
+
+
+def test_what_goes_with_itself_is_taken_out_at_the_end(rng):
+    """The same subspace, moved by the second moment without the diagonal that counts tell."""
+    block = block_of(rng)
+    fold = trained(ALS(feedback="implicit", rank=3, steps=60), block)
+    S, values, top, weights, counts = in_plain_numbers(block, Implicit())
+    own = counts * weights**2
+    moved = top * values - own[:, None] / own.sum() * top
+    C = top.T @ moved
+    Q = np.linalg.eigh(C / np.sqrt(np.outer(values, values)))
+    basis = np.linalg.qr(moved / np.sqrt(values) @ Q[1][:, Q[0] > 0])[0]
+    expected = S @ basis @ basis.T / weights
+    near = 5e-3 * np.abs(expected).max()
+    np.testing.assert_allclose(predicted(fold, block), expected, atol=near)
+
+
+def test_more_factors_than_there_are_do_little_harm(rng):
+    """Beyond what goes together an item would predict itself, and nothing else."""
+    block, fresh = block_of(rng, n_users=3000), block_of(rng, n_users=300)
+    known = np.arange(len(fresh.items)) % 2 == 0
+
+    def recall(rank, diagonal):
+        solver = ALS(feedback=Implicit(diagonal=diagonal), rank=rank)
+        best = best_items(trained(solver, block), fresh.keep(known), 5)
+        return ranking_figures(best, fresh.keep(~known))["recall@5"]
+
+    few, many = (recall(rank, "removed") for rank in (3, 12))
+    assert many > few - 0.03
+    assert recall(12, "kept") < many - 0.05
 
 
 def test_ratings_say_nothing_unless_they_are_counted(rng):
@@ -232,6 +270,7 @@ def test_gram_matrices_of_items_go_with_the_loss_of_the_papers_only():
         ({"most": 0.0}, "most"),
         ({"weight_power": 2.0}, "weight_power"),
         ({"count_share": 1.0}, "count_share"),
+        ({"diagonal": "half"}, "diagonal"),
     ],
 )
 def test_options_are_checked(wrong, message):
@@ -279,8 +318,6 @@ def test_similar_items_do_not_look_at_the_weights(rng):
     fold = trained(ALS(feedback="implicit", rank=3), block_of(rng))
     V = fold.item_factors[:, :-1].astype(np.float64)
     cosine = V[4] @ V[9] / np.linalg.norm(V[4]) / np.linalg.norm(V[9])
-    from tacit.serving.explain import similarities  # noqa: PLC0415 - of one test only
-
     assert similarities(fold, 9)[4] == pytest.approx(cosine)
 
 
@@ -292,7 +329,7 @@ def test_shrinkage_comes_near_the_truth_and_knows_how_near(rng):
     true = rng.standard_normal((4000, 2)) * size[:, None] * [1.0, 0.2]
     noise = np.array([0.25, 0.25])
     noisy = true + rng.standard_normal(true.shape) * np.sqrt(noise)
-    mean, unknown = shrunk_factors(noisy, noise, size)
+    mean, _, unknown = shrunk_factors(noisy, noise, size)
     left = np.sum((mean - true) ** 2, axis=0)
     assert np.all(left < 0.9 * np.sum((noisy - true) ** 2, axis=0))
     assert left[1] < 0.2 * 4000 * noise[1]
@@ -301,10 +338,11 @@ def test_shrinkage_comes_near_the_truth_and_knows_how_near(rng):
 
 def test_without_noise_nothing_is_shrunk_and_nothing_but_noise_is_gone(rng):
     V, size = rng.standard_normal((50, 3)), np.ones(50)
-    mean, unknown = shrunk_factors(V, np.zeros(3), size)
+    mean, kept, unknown = shrunk_factors(V, np.zeros(3), size)
     np.testing.assert_array_equal(mean, V)
     assert not unknown.any()
-    lost, _ = shrunk_factors(np.zeros((50, 3)), np.ones(3), size)
+    assert np.all(kept == 1)
+    lost, _, _ = shrunk_factors(np.zeros((50, 3)), np.ones(3), size)
     assert not lost.any()
 
 
@@ -312,7 +350,7 @@ def test_all_steps_count_the_later_the_more(rng):
     """Equal releases: the average is theirs, and its noise falls as the weights t^2 say."""
     size = np.full(60, 1.0)
     V = AveragedFactors.start(size / np.linalg.norm(size), 1, seed=0)
-    P = V.V * 2.0
+    P = V.posterior.mean * 2.0
     variances = []
     for _ in range(30):
         V = V.after(P, 1e-6, None)

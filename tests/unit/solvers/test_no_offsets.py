@@ -24,7 +24,7 @@ def test_only_counts_come_before_the_factors(gram, rank):
     rehearsal = Rehearsal(PUBLIC, plan)
     fold = solver.fit(rehearsal)
     assert set(rehearsal.ledger.releases) == set(plan.releases)
-    steps = {"factors.gram", "factors.gradient"} if rank != 0 else set()
+    steps = {"factors.gram", "factors.gradient", "factors.chance"} if rank != 0 else set()
     assert {release.name for release in plan.releases} == {"counts.count"} | steps
     assert plan.epsilon(1e-6) == pytest.approx(1.0, rel=1e-3)
     assert np.all(fold.centring.offsets == 3.0)
