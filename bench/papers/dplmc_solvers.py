@@ -22,7 +22,14 @@ DELTA = 1e-5
 VARIANCE = 0.022  # of an entry of the true matrix, for each factor; about, and public
 
 NOISY = {"eta": 0.5, "alpha_1": 0.7, "chance": 1.0, "balance": 1.0}
-EXACT = {"steps": 8, "eta": 0.5, "alpha_1": 1.0, "row_bound": 1.0, "chance": 0.003, "balance": 1.0}
+EXACT = {
+    "steps": 40,
+    "eta": 0.5,
+    "alpha_1": 1.5,
+    "row_bound": 0.3,
+    "chance": 0.003,
+    "balance": 1.0,
+}
 TUNED = {"steps": 3, "start_size": 0.1, "gram_part": 0.35, "clip": 0.5, "user_bound": 1.0}
 # By solver, noise and epsilon.
 FOUND: dict[str, dict[float, dict[float, Settings]]] = {
@@ -31,10 +38,7 @@ FOUND: dict[str, dict[float, dict[float, Settings]]] = {
             2.0: NOISY | {"steps": 40, "row_bound": 2.0},
             5.0: NOISY | {"steps": 40, "row_bound": 1.0},
         },
-        0.0: {
-            2.0: EXACT | {"steps": 30, "alpha_1": 1.5, "row_bound": 0.1, "chance": 0.3},
-            5.0: EXACT,
-        },
+        0.0: {5.0: EXACT},
     },
     "DPALS": {
         1.0: {
