@@ -107,6 +107,7 @@ def solver(name: str, settings: Settings, width: float) -> Solver:
             rank=5,
             gram="shared",
             offset_share=0.0,
+            chance_share=0.0,
             gram_share=0.02,
             explained=1 / unit**2,
             **some,

@@ -183,7 +183,7 @@ def solver(name: str, cell: Cell, settings: Settings, width: float) -> Solver:
         some["row_bound"] *= math.sqrt(cell.noise**2 + variance) / width
         some |= {"rank": rank, "explained": variance / unit**2}
     if name == "ALS":
-        return tacit.ALS(gram="shared", offset_share=0.0, gram_share=0.02, **some)
+        return tacit.ALS(gram="shared", offset_share=0.0, chance_share=0.0, gram_share=0.02, **some)
     if name == "DPLMC":
         p = rank * math.log(cell.users) / 100
         return tacit.Gradient(p=p, mean_ridge=math.inf, start=cell.start, init_share=share, **some)

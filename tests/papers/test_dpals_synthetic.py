@@ -35,6 +35,7 @@ def als(made, **options):
         rank=3,
         gram="shared",
         offset_share=0.0,
+        chance_share=0.0,
         gram_share=0.02,
         explained=1 / unit**2,
         chance=0.03 / unit**2,
