@@ -16,9 +16,10 @@ from tacit.folding import Centring, FoldIn
 from tacit.solvers.chance import Chance
 from tacit.solvers.implicit import Implicit, check_feedback, implicit_of
 from tacit.solvers.normal_equations import expected_step, unpacked
-from tacit.solvers.offsets import OffsetSteps
+from tacit.solvers.offsets import COUNTS_OF_OFFSETS, OffsetSteps
 from tacit.solvers.per_item import PerItem
 from tacit.solvers.pricing import priced
+from tacit.solvers.strength import strength, usual_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator, NoisySums
 
-MOST_FACTORS = 32
-OFFSET_STEPS = 5
-COUNTS_OF_OFFSETS = 0.15
 MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width / 4)^2
 MOST_EXPLAINED = 0.2  # by all factors together, as a share of (width / 4)^2
 MOST_OF_A_FACTOR = 0.015
@@ -176,16 +174,13 @@ class ALS:
     def recipe(self, public: Public) -> Recipe:
         """Everything from public quantities, in the unit of the ratings.
 
-        The signal of a factor is a sum over n users, its noise grows with sqrt(m) / mu for m items:
-        n mu / sqrt(m) tells how many factors stand above the noise, and how much of the budget
-        the offsets, which come first, should get.
+        `strength` tells how many factors stand above the noise, and how much of the budget the
+        offsets, which come first, should get.
         """
-        strength = public.n_users * public.mu / math.sqrt(public.n_items)
-        rank = round(min(MOST_FACTORS, 0.65 * math.sqrt(strength))) if strength >= 40 else 0
-        rank = min(rank if self.rank is None else self.rank, public.n_items)
+        rank = usual_rank(public, self.rank)
         share, offsets = self.offset_share, self.offset_share != 0
         if share is None:
-            share = float(np.clip(20 / strength, 0.15, 0.9))
+            share = float(np.clip(20 / strength(public), 0.15, 0.9))
         share = (share or self.gram_share) if rank else 1.0
         counts = COUNTS_OF_OFFSETS if offsets else 1.0
         unit = public.width / 4
@@ -198,13 +193,7 @@ class ALS:
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
             level=LEVEL * unit if offsets else None,
             row_bound=self.row_bound * public.width,
-            offset_steps=OffsetSteps(
-                count_share=share * counts,
-                sum_share=share * (1 - counts),
-                steps=OFFSET_STEPS,
-                row_bound=unit,
-                mean_ridge=1.0,
-            ),
+            offset_steps=OffsetSteps.usual(public, share, counts=counts),
             chance_bound=MOST_CHANCE * unit**2 if self.chance_share else None,
             gradient_share=1 - share - self.gram_share - self.chance_share,
             n_users=public.n_users,

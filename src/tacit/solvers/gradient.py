@@ -17,14 +17,13 @@ from tacit.solvers.moments import between, cut, largest, second_moment, single
 from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.offsets import Offsets, OffsetSteps
 from tacit.solvers.spectral import SpectralStart
+from tacit.solvers.strength import strength, usual_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
-
-MOST_FACTORS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +168,13 @@ class Gradient:
 
         size: variance of an entry of U and V, for which U V^T has the variance to be explained.
         """
-        strength = public.n_users * public.mu / math.sqrt(public.n_items)
-        rank = round(min(MOST_FACTORS, 0.65 * math.sqrt(strength))) if strength >= 40 else 0
-        rank = min(rank if self.rank is None else self.rank, public.n_items)
+        rank = usual_rank(public, self.rank)
         if self.p is not None:
             rank = max(rank, 1)
         unit = public.width / 4
         size = math.sqrt(self.explained / max(rank, 1)) * unit
         length = math.sqrt(max(rank, 1) * size)
-        share = self.offset_share or float(np.clip(32 / strength, 0.18, 0.9))
+        share = self.offset_share or float(np.clip(32 / strength(public), 0.18, 0.9))
         share = share if rank else 1.0
         left = 1.0 if self.p else 1 - share
         init_share = self.init_share * left if self.start == "spectral" else 0.0
@@ -189,13 +186,7 @@ class Gradient:
             alpha_1=self.alpha_1 * length,
             alpha_2=self.alpha_2 * length,
             row_bound=row_bound,
-            offset_steps=OffsetSteps(
-                count_share=share * 0.15,
-                sum_share=share * 0.85,
-                steps=5,
-                row_bound=unit,
-                mean_ridge=self.mean_ridge,
-            ),
+            offset_steps=OffsetSteps.usual(public, share, mean_ridge=self.mean_ridge),
             spectral=SpectralStart(rank, init_share, row_bound) if init_share else None,
             gram_share=self.omega * left,
             gradient_share=left - self.omega * left - init_share,

@@ -13,6 +13,7 @@ from tacit.accounting.release import Plan, Release
 from tacit.contributions import ItemCounts, Rows, SeenProducts
 from tacit.folding import Centring, FoldIn
 from tacit.solvers.averaged_factors import AveragedFactors
+from tacit.solvers.strength import strength
 from tacit.user_steps import SeenProjection
 
 if TYPE_CHECKING:
@@ -121,13 +122,13 @@ class Implicit:
         m factors would be no model at all: every row would be its own prediction.
         """
         n, m = public.n_users, public.n_items
-        strength = n * public.mu / math.sqrt(m)
-        found = round(min(0.4 * strength**0.75, 1.25 * math.sqrt(n), m / 4, MOST_FACTORS))
+        s = strength(public)
+        found = round(min(0.4 * s**0.75, 1.25 * math.sqrt(n), m / 4, MOST_FACTORS))
         rank = max(min(found if als.rank is None else als.rank, m), 1)
         private = math.isfinite(public.mu)
         power = self.weight_power
         if power is None:
-            power = float(np.clip(math.log2(min(strength, 1e9) / 46) / 10, 0, 0.4))
+            power = float(np.clip(math.log2(min(s, 1e9) / 46) / 10, 0, 0.4))
         return Recipe(
             rank=rank,
             averaging=als.averaging if private else als.averaging or 1.0,

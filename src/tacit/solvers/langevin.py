@@ -15,6 +15,7 @@ from tacit.folding import Centring, FoldIn
 from tacit.mechanisms.posterior import Posterior
 from tacit.solvers import posterior_sample
 from tacit.solvers.offsets import OffsetSteps
+from tacit.solvers.strength import strength, usual_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
 
-MOST_FACTORS = 32
-OFFSET_STEPS = 5
-COUNTS_OF_OFFSETS = 0.15
 LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
 
 
@@ -190,14 +188,11 @@ class Langevin:
     def recipe(self, public: Public) -> Recipe:
         """Everything from public quantities, in the unit of the ratings.
 
-        The signal of a factor is a sum over n users, its noise grows with sqrt(m) / mu for m items:
-        n mu / sqrt(m) tells how many factors stand above the noise, and how much of the budget
-        the offsets, which come first, should get.
+        `strength` tells how many factors stand above the noise, and how much of the budget the
+        offsets, which come first, should get.
         """
-        strength = public.n_users * public.mu / math.sqrt(public.n_items)
-        rank = round(min(MOST_FACTORS, 0.65 * math.sqrt(strength))) if strength >= 40 else 0
-        rank = min(rank if self.rank is None else self.rank, public.n_items)
-        share = self.offset_share or float(np.clip(32 / strength, 0.18, 0.9))
+        rank = usual_rank(public, self.rank)
+        share = self.offset_share or float(np.clip(32 / strength(public), 0.18, 0.9))
         share = share if rank else 1.0
         unit = public.width / 4
         return Recipe(
@@ -207,13 +202,7 @@ class Langevin:
             factor_bound=self.factor_bound * math.sqrt(max(rank, 1)),
             level=LEVEL * unit,
             row_bound=self.row_bound * public.width,
-            offset_steps=OffsetSteps(
-                count_share=share * COUNTS_OF_OFFSETS,
-                sum_share=share * (1 - COUNTS_OF_OFFSETS),
-                steps=OFFSET_STEPS,
-                row_bound=unit,
-                mean_ridge=1.0,
-            ),
+            offset_steps=OffsetSteps.usual(public, share),
             gradient_share=1 - share,
         )
 

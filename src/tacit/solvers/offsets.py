@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tacit.mechanisms.curator import Curator
 
 
+COUNTS_OF_OFFSETS = 0.15
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Offsets:
     """What the releases came to: weighted counts and offsets of all items."""
@@ -48,6 +51,24 @@ class OffsetSteps:
     steps: int
     row_bound: float
     mean_ridge: float
+
+    @classmethod
+    def usual(
+        cls,
+        public: Public,
+        share: float,
+        *,
+        counts: float = COUNTS_OF_OFFSETS,
+        mean_ridge: float = 1.0,
+    ) -> OffsetSteps:
+        """What solvers ask that go on from the offsets: for this share of mu^2, some for counts."""
+        return cls(
+            count_share=share * counts,
+            sum_share=share * (1 - counts),
+            steps=5,
+            row_bound=public.width / 4,
+            mean_ridge=mean_ridge,
+        )
 
     def releases(self, public: Public) -> tuple[Release, ...]:
         m = public.n_items

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tacit.accounting.release import Release
     from tacit.mechanisms.curator import Curator
 
-COUNTS_OF_OFFSETS = 0.15
-OFFSET_STEPS = 5
-
 
 class Started(NamedTuple):
     """How ratings are centred, and about how many a user has; all items where nothing tells."""
@@ -55,10 +52,4 @@ class Start:
         return Started(steps.centring(public, found.values), per_user)
 
     def _steps(self, public: Public) -> OffsetSteps:
-        return OffsetSteps(
-            count_share=self.share * COUNTS_OF_OFFSETS,
-            sum_share=self.share * (1 - COUNTS_OF_OFFSETS),
-            steps=OFFSET_STEPS,
-            row_bound=public.width / 4,
-            mean_ridge=1.0,
-        )
+        return OffsetSteps.usual(public, self.share)
