@@ -133,6 +133,7 @@ def show(best: dict[Ours | Theirs, float]) -> bool:
     print(f"{'ours':36s} {'s':>6s}   {'peer':22s} {'s':>6s}  ratio  required  goal")
     for rule in RULES:
         if rule.theirs not in best:
+            missed = True
             print(f"{rule.ours!s:36s} {best[rule.ours]:6.3f}   {rule.theirs!s:22s} absent")
             continue
         ours, theirs = best[rule.ours], best[rule.theirs]

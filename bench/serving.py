@@ -89,7 +89,7 @@ def compare(model: ItemModel, peer: Any, asked: sparse.csr_matrix) -> bool:
     print("task      users/s tacit   users/s implicit   ratio   required")
     for task in tasks:
         own, other = seconds[task, "tacit"], seconds.get((task, "implicit"), np.nan)
-        missed |= bool(other / own < REQUIRED[task])
+        missed |= not other / own >= REQUIRED[task]  # also where the peer is absent
         print(
             f"{task:8s} {USERS / own:14,.0f} {USERS / other:18,.0f} {other / own:7.2f} "
             f"{REQUIRED[task]:10.2f}"

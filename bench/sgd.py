@@ -107,6 +107,7 @@ def show(found: dict[int, dict[str, float]]) -> bool:
         for rank in ranks:
             what = f"{ours} / {theirs}"
             if theirs not in found[rank]:
+                missed = True
                 print(f"{what:32s} {rank:6d}  absent")
                 continue
             ratio = found[rank][ours] / found[rank][theirs]
