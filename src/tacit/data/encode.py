@@ -46,14 +46,14 @@ def sorted_rows(
     value = "1" if options.binary else RATING
     if options.out_of_scale == "clip":
         value = f"least(greatest({value}, {scale.low!r}), {scale.high!r})"
-    time = _time(staging, picks) if options.needs_timestamp else "0"
-    query = (
-        f"SELECT users.n AS u, items.n AS i, CAST({value} AS FLOAT) AS v, {time} AS t "
-        f"FROM {_ENCODED} ORDER BY u, i{', t, v' if options.needs_timestamp else ''}"
-    )
+    columns, order = f"users.n AS u, items.n AS i, CAST({value} AS FLOAT) AS v", "u, i"
+    if options.needs_timestamp:
+        columns, order = f"{columns}, {_time(staging, picks)} AS t", "u, i, t, v"
     once = _Once()
-    for batch in staging.batches(query):
-        yield once.add(*(np.asarray(batch.column(n)) for n in range(4)))
+    for batch in staging.batches(f"SELECT {columns} FROM {_ENCODED} ORDER BY {order}"):
+        u, i, v, *times = (np.asarray(column) for column in batch.columns)
+        # Sorted rows go to disk: no time is sorted along where none is looked at.
+        yield once.add(u, i, v, times[0] if times else np.zeros(len(u), np.int8))
     if once.held is not None:
         u, i, v, _ = once.held
         yield u, i, v
