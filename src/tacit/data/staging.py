@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tacit.data.rows import Picks, Rows
 
-MEMORY = "800MB"
+MEMORY = "1GB"
 """What DuckDB may use before it spills to disk; the rest of a process comes on top."""
 
 THREADS = 2
