@@ -63,6 +63,17 @@ def test_the_result_is_that_of_all_rows_and_the_price_is_infinite(tmp_path):
     assert json.loads(journal.read_text())["release"] == "all"
 
 
+def test_it_is_charged_before_anything_is_read():
+    the_curator, seen = curator(), []
+
+    class Looks(SumOfAll):
+        def __call__(self, rows):
+            seen.extend(the_curator.ledger.releases)
+
+    the_curator.raw_result(Looks(), "all")
+    assert [release.name for release in seen] == ["all"]
+
+
 def test_the_plan_says_how_often():
     the_curator = curator()
     the_curator.raw_result(SumOfAll(), "all")
