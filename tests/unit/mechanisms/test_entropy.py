@@ -119,6 +119,7 @@ for _ in range(2):
         os.write(writing, source.random_bytes(1 << 12))
         os._exit(0)
     os.wait()
+    os.close(writing)
     children.append(os.read(reading, 1 << 12))
 done.set()
 holder.join()
