@@ -656,6 +656,17 @@ def test_no_error_leads_back_to_a_row(name, tmp_path, monkeypatch, caplog, capfd
         assert canary not in "\n".join(told)
 
 
+@pytest.mark.parametrize("kind", [duckdb.ConversionException, pa.ArrowInvalid])
+def test_the_words_of_a_library_are_withheld(kind, monkeypatch):
+    def breaks(*_, **__):
+        raise kind("could not convert 'canary-4242'")
+
+    monkeypatch.setattr("tacit.data.read._read", breaks)
+    with pytest.raises(DataError, match=kind.__name__) as caught:
+        read([])
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
 @pytest.mark.parametrize("name", ["nan-rating", "line-with-other-fields", "stream-that-breaks"])
 def test_failure_leaves_no_file(name, tmp_path, monkeypatch):
     scratch = tmp_path / "scratch"
