@@ -56,7 +56,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "changes"), BROKEN)
+@pytest.mark.parametrize(("rule", "changes"), BROKEN, ids=map(str, range(len(BROKEN))))
 def test_what_bounds_rest_on_is_checked_where_a_block_enters_an_engine(rule, changes):
     with pytest.raises(DataError, match=re.escape(rule)) as refused:
         LocalThreads(dataclasses.replace(GOOD, **changes))
