@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
 from pyarrow import parquet
 
 import tacit
+from accuracy import folder_of
 from machine import describe
 from tacit.data.split import held_out_users
 from tacit.evaluation.report import Protocol, evaluate
@@ -29,10 +28,11 @@ from tacit.evaluation.trials import trial
 from tacit.solvers import Popularity
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tacit.data.ratings import Ratings
     from tacit.evaluation.trials import Trial
 
-ROOT = Path(__file__).resolve().parent.parent
 SOLVERS = {"als": tacit.ALS(feedback="implicit"), "popularity": Popularity()}
 K = 20
 
@@ -56,13 +56,6 @@ SETS = (
     ),
     Data("ml-100k", 150, 1e-4, {5: NOTHING, 20: NOTHING, 100: NOTHING, math.inf: NOTHING}),
 )
-
-
-def folder_of(data: Data) -> Path | None:
-    for place in (ROOT.parent / "shared" / "data", Path(os.environ.get("TACIT_DATA", "absent"))):
-        if (place / data.folder / "ratings.parquet").is_file():
-            return place / data.folder
-    return None
 
 
 def halves(data: Data, folder: Path, part: str) -> tuple[Ratings, Trial]:
