@@ -8,6 +8,9 @@ import textwrap
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING
 
+from tacit.accounting import composition
+from tacit.accounting.earlier import PREFIX, parted
+
 if TYPE_CHECKING:
     from tacit.accounting.release import Release
     from tacit.accounting.statement import PrivacyStatement
@@ -24,6 +27,7 @@ def full(statement: PrivacyStatement) -> str:
         *_figures(statement),
         "",
         *_table(statement),
+        *_earlier(statement),
         "",
         "ASSUMED PUBLIC. WHATEVER STANDS HERE IS NOT PROTECTED:",
         *_items((f"the number of users, {statement.n_users}", *statement.public)),
@@ -122,6 +126,28 @@ def _table(statement: PrivacyStatement) -> list[str]:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
+    ]
+
+
+def _earlier(statement: PrivacyStatement) -> list[str]:
+    """What a start from an earlier model adds, where its releases are in the list."""
+    before, now = parted(statement.releases)
+    if not before:
+        return []
+
+    def pair(releases: tuple[Release, ...]) -> str:
+        alone = composition.epsilon(
+            releases, statement.delta, relative_error=statement.relative_error
+        )
+        mu = composition.mu_zero_out(releases)
+        return f"epsilon {_up(alone)} at delta {statement.delta:g}, mu {_up(mu)}"
+
+    return [
+        "",
+        f'Releases named "{PREFIX}..." are those of the model that this training started from.',
+        "All figures above count both trainings, as if every user had been in both.",
+        f"the start alone {pair(before)}",
+        *([f"this training   {pair(now)}"] if now else []),
     ]
 
 
