@@ -20,7 +20,7 @@ from tacit.solvers.offsets import COUNTS_OF_OFFSETS, OffsetSteps
 from tacit.solvers.per_item import PerItem
 from tacit.solvers.pricing import priced
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import Home, WarmStart, begin, check_start, rank_of
+from tacit.solvers.warm_start import Begun, WarmStart, begin, check_start, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,8 +162,8 @@ class ALS:
             answer = curator.noisy_sum(question, "factors")
             C = unpacked(answer["gram"], h.rank) / public.n_users
             h = h.told(answer, plan, C, n)
-            ridge = h.ridge(n, plan["factors.gradient"].std) / home.nearness
-            g = answer["gradient"] + home.pull(ridge)
+            ridge = h.ridge(n, plan["factors.gradient"].std)
+            g = answer["gradient"] + ridge[:, None] * home
             b = h.averaging if t or self.start else 1.0
             V = h.levelled((1 - b) * V + b * expected_step(n, C, g, V, ridge))
         return h.fold(V, centring)
@@ -261,12 +261,12 @@ class Recipe:
         """How a user finds her own factors: their prior covariance is I."""
         return FoldIn(V.astype(np.float32), centring, ridge=self.chance.value)
 
-    def start(self, public: Public, als: ALS) -> tuple[NDArray[np.float64], Home]:
+    def start(self, public: Public, als: ALS) -> Begun:
         """Item factors of about the expected size: random, or those of an earlier model."""
         rng = np.random.default_rng(als.seed)
         V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
         V, home = begin(als.start, V, level=int(self.level is not None))
-        return self.levelled(V), home
+        return Begun(self.levelled(V), home)
 
     def levelled(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """V with its first column the same for all items, if that is a user's level."""

@@ -18,7 +18,7 @@ from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.offsets import Offsets, OffsetSteps
 from tacit.solvers.spectral import SpectralStart
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import Home, WarmStart, begin, rank_of
+from tacit.solvers.warm_start import Begun, WarmStart, begin, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,7 +144,6 @@ class Gradient:
         V, home = h.begin(curator, rows, n, self)
         V = cut(V, h.alpha_2)
         ridge = h.item_ridge(n, curator.plan["factors.gradient"].std, self.eta, public)
-        ridge = (ridge.T / home.nearness).T
         rule = DescentRule(centring, h.chance / h.size, h.chance / h.size**2, h.alpha_1)
         first = V @ np.linalg.inv(second_moment(V, n) + 1e-9 * h.size * np.eye(h.rank))
         U = Descent(rule, single(first), None, 1.0, before=None)
@@ -158,7 +157,7 @@ class Gradient:
             eta = self.eta / max(largest(UU), largest(second_moment(V, n)), h.size)
             pull = eta * self.balance / 2 * R
             U = Descent(rule, single(V), pull, eta, before=U)
-            away = V - home.factors
+            away = V - home
             step = (answer["gradient"] - h.size * ridge * away) / (n[:, None] + ridge)
             V = cut(V + eta * step + V @ pull, h.alpha_2)
         return FoldIn(single(V), centring, ridge=h.chance / h.size)
@@ -230,10 +229,10 @@ class Recipe:
 
     def begin(
         self, curator: Curator, rows: Rows, n: NDArray[np.float64], gradient: Gradient
-    ) -> tuple[NDArray[np.float64], Home]:
+    ) -> Begun:
         """The first item factors, and where ridges pull them to."""
         if self.spectral:
-            return self.spectral.ask(curator, rows, n), Home()
+            return begin(None, self.spectral.ask(curator, rows, n))
         rng = np.random.default_rng(gradient.seed)
         V = rng.standard_normal((len(n), self.rank)) * math.sqrt(self.size)
         return begin(gradient.earlier, V)

@@ -69,8 +69,9 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
         X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
         h = h.told(answer, curator.plan, C, n)
         b = h.averaging if t or als.start else 1.0
-        ridge = h.ridge(n, noise) / home.nearness
-        step = likelihood_step(X, n, C, answer["gradient"] + home.pull(ridge), V, ridge)
+        ridge = h.ridge(n, noise)
+        g = answer["gradient"] + ridge[:, None] * home
+        step = likelihood_step(X, n, C, g, V, ridge)
         del answer, X  # their memory is what the next sums need
         V = h.levelled(((1 - b) * V + b * step) * prepared.frequent[:, None])
     return h.fold(V, centring)

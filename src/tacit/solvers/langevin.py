@@ -16,7 +16,7 @@ from tacit.mechanisms.posterior import FIRST_SIZE, Posterior
 from tacit.solvers import posterior_sample
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import Home, WarmStart, begin, check_start, rank_of
+from tacit.solvers.warm_start import Begun, WarmStart, begin, check_start, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,9 +157,9 @@ class Langevin:
             users = UserFactors(h.fold(V, centring), h.factor_bound)
             answer = curator.noisy_sum(ItemGradient(rows, users, h.row_bound), "factors")
             g = answer["gradient"] / self.sample_rate
-            ridge = h.ridge(n, zeta[t - 1] / 2, public) / home.nearness
+            ridge = h.ridge(n, zeta[t - 1] / 2, public)
             Lambda, P = self.unknown * n + ridge, 1 / (n + ridge)
-            V = V + eta * P[:, None] * (g + home.pull(ridge) - Lambda[:, None] * V)
+            V = V + eta * P[:, None] * (g + ridge[:, None] * home - Lambda[:, None] * V)
             V[:, 0] = h.level
             if t > self.average_from * self.steps:
                 weight += eta
@@ -240,10 +240,10 @@ class Recipe:
         """How a user finds her own factors: their prior covariance is I."""
         return FoldIn(V.astype(np.float32), centring, ridge=self.chance)
 
-    def start(self, public: Public, h: Langevin) -> tuple[NDArray[np.float64], Home]:
+    def start(self, public: Public, h: Langevin) -> Begun:
         """Item factors of about the expected size: random, or those of an earlier model."""
         rng = np.random.default_rng(h.seed)
         V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
         V, home = begin(h.start, V, level=1)
         V[:, :1] = self.level
-        return V, home
+        return Begun(V, home)

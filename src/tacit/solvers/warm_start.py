@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,26 +25,12 @@ if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.accounting.release import Release
 
-# An item is expected this near to its start, as a share of the variance of all factors.
-NEARNESS = 0.2
 
+class Begun(NamedTuple):
+    """First item factors, and what ridges pull them to: the start, or zero where there is none."""
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Home:
-    """Where ridges pull item factors to: zero, unless a training starts from an earlier model.
-
-    nearness: for each item how near it is expected there, as a share of the variance of factors.
-    """
-
-    factors: NDArray[np.float64] | float = 0.0
-    nearness: NDArray[np.float64] | float = 1.0
-
-    def pull(self, ridge: NDArray[np.float64]) -> NDArray[np.float64] | float:
-        """What ridges, one for each item, add to the right-hand sides."""
-        if isinstance(self.factors, float):
-            return 0.0
-        pull: NDArray[np.float64] = ridge[:, None] * self.factors
-        return pull
+    V: NDArray[np.float64]
+    home: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,17 +175,16 @@ class WarmStart:
         V[~known] = np.nan
         return V
 
-    def begin(self, usual: NDArray[np.float64], level: int) -> tuple[NDArray[np.float64], Home]:
+    def begin(self, usual: NDArray[np.float64], level: int) -> Begun:
         """The usual first factors with those of the start in their place and of their size.
 
         The first `level` columns are left alone.
         """
-        V, n_items = usual.copy(), len(usual)
-        size = math.sqrt(float(np.mean(usual[:, level:] ** 2)))
-        scaled = self.scaled(n_items, size)
-        known = self.over(n_items)[1]
+        V = usual.copy()
+        scaled = self.scaled(len(V), math.sqrt(float(np.mean(V[:, level:] ** 2))))
+        known = self.over(len(V))[1]
         V[known, level:] = scaled[known]
-        return V, Home(np.where(known[:, None], V, 0), np.where(known, NEARNESS, 1.0))
+        return Begun(V, np.where(known[:, None], V, 0))
 
     @property
     def fingerprint(self) -> str:
@@ -218,8 +203,6 @@ def check_start(start: object) -> None:
         raise ValueError("start must be a WarmStart, such as WarmStart(tacit.load(folder))")
 
 
-def begin(
-    start: WarmStart | None, usual: NDArray[np.float64], level: int = 0
-) -> tuple[NDArray[np.float64], Home]:
-    """First item factors, and where ridges pull them to."""
-    return (usual, Home()) if start is None else start.begin(usual, level)
+def begin(start: WarmStart | None, usual: NDArray[np.float64], level: int = 0) -> Begun:
+    """Where a training begins: as usual, or from an earlier model."""
+    return Begun(usual, np.zeros_like(usual)) if start is None else start.begin(usual, level)

@@ -14,6 +14,7 @@ import pytest
 
 import tacit
 from tacit.accounting import composition
+from tacit.accounting.calibrate import calibrate
 from tacit.accounting.public import Public
 from tacit.accounting.statement import PrivacyStatement
 from tacit.cli.settings import takes_start
@@ -21,6 +22,7 @@ from tacit.datasets import movielens_like
 from tacit.evaluation import leave_part_out
 from tacit.folding import Centring, FoldIn
 from tacit.mechanisms.entropy import SeededSource
+from tacit.mechanisms.rehearsal import Rehearsal
 from tacit.model.item_model import ItemModel
 from tacit.solvers import SOLVERS, UNPROTECTED
 from tacit.solvers.warm_start import WarmStart
@@ -93,7 +95,7 @@ def test_a_start_that_is_not_private_is_refused_before_anything_is_spent(
 ):
     journal = tmp_path / "journal"
     solver = started(name, raw, "private ratings")
-    with pytest.raises(ValueError, match="the start is NOT PRIVATE .* pass on what it reveals"):
+    with pytest.raises(ValueError, match=r"the start is NOT PRIVATE .* pass on what it reveals"):
         tacit.fit(ratings, solver, epsilon=1.0, journal=journal)
     assert not journal.exists()
     assert not tacit.fit(ratings, solver, epsilon=math.inf).statement.private
@@ -147,7 +149,7 @@ def test_a_start_of_a_start_is_counted_too(ratings, noisy):
     third = tacit.fit(ratings, started("als", second, "private ratings"), epsilon=1.0, delta=1e-4)
     names = {release.name for release in third.statement.releases}
     assert {"factors.gram", "start: factors.gram", "start: start: factors.gram"} <= names
-    mus = [second.statement.mu**2, tacit.fit(ratings, epsilon=1.0, delta=1e-4).statement.mu**2]
+    mus = [second.statement.mu**2, tacit.fit(ratings, epsilon=1.0, delta=1e-4).statement.mu ** 2]
     assert third.statement.mu**2 == pytest.approx(sum(mus), rel=1e-6)
 
 
@@ -162,6 +164,19 @@ def test_users_with_a_privacy_of_their_own_need_a_public_start(noisy):
     assert tacit.fit(own, started("als", names), epsilon=1.0, delta=1e-3).statement.private
 
 
+@pytest.mark.parametrize("name", PRIVATE)
+def test_the_ledger_of_a_started_training_equals_its_plan(name, noisy):
+    start = WarmStart(noisy).on(np.arange(1, 50), 1, 5)
+    solver = SOLVERS[name](start=start)
+    public = Public(n_users=100, n_items=49, low=1, high=5, mu=0.3)
+    plan = calibrate(solver.plan(public), 1.0, 1e-6)
+    rehearsal = Rehearsal(public, plan)
+    fold_in = solver.fit(rehearsal)
+    assert set(rehearsal.ledger.releases) == set(plan.releases)
+    assert fold_in.item_factors.shape == (49, RANK + LEVELS.get(name, 0))
+    assert np.all(np.isfinite(fold_in.item_factors))
+
+
 # --- what it gives -------------------------------------------------------------------------------
 
 
@@ -171,20 +186,24 @@ def test_a_public_start_pays_at_a_small_budget(name, whole, raw):
         of_users(part, np.arange(400, 800)) for part in leave_part_out(whole, 0.2, seed=1)
     )
     usual, warm = (
-        np.mean([rmse(tacit.fit(known, solver, epsilon=1.0), known, asked) for _ in range(3)])
+        np.mean([rmse(tacit.fit(known, solver, epsilon=0.5), known, asked) for _ in range(4)])
         for solver in (SOLVERS[name](), SOLVERS[name](start=WarmStart(raw, "public ratings")))
     )
-    assert warm < 0.985 * usual
+    assert warm < 0.99 * usual
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_where_noise_drowns_everything_the_start_is_left(name, ratings, raw):
-    """Ridges pull to the start instead of to zero, offsets but for a slope in the counts."""
-    solver = started(name, raw)
-    model = tacit.fit(ratings, solver, epsilon=1e-3, delta=1e-6).model
-    V = model.item_factors[:, LEVELS.get(name, 0) :].ravel()
-    assert np.corrcoef(V, raw.item_factors.ravel())[0, 1] > 0.95
-    assert np.corrcoef(model.item_offsets, raw.item_offsets)[0, 1] > 0.8
+    """Ridges pull to the start instead of to zero."""
+    tiny = {"epsilon": 1e-3, "delta": 1e-6}
+    warm = tacit.fit(ratings, started(name, raw, steps=30), **tiny).model
+    V = warm.item_factors[:, LEVELS.get(name, 0) :].ravel()
+    assert np.corrcoef(V, raw.item_factors.ravel())[0, 1] > 0.75
+    assert np.corrcoef(warm.item_offsets, raw.item_offsets)[0, 1] > 0.5
+    usual = SOLVERS[name](rank=V.size // 60 + LEVELS.get(name, 0), steps=30)
+    cold = tacit.fit(ratings, usual, **tiny).model
+    V = cold.item_factors[:, LEVELS.get(name, 0) :].ravel()
+    assert abs(np.corrcoef(V, raw.item_factors.ravel())[0, 1]) < 0.4
 
 
 def test_every_form_of_als_takes_a_start(ratings, raw):
@@ -251,7 +270,7 @@ def test_snapshots_of_another_start_are_refused(ratings, raw, noisy, tmp_path):
     fitted(WarmStart(raw))
     fitted(WarmStart(raw))
     for other in (WarmStart(noisy), None):
-        with pytest.raises(Exception, match="raw ratings.model"):
+        with pytest.raises(Exception, match=r"raw ratings\.model"):
             fitted(other)
 
 
@@ -280,8 +299,8 @@ def test_items_are_matched_by_id_and_moved_to_the_scale():
     V, home = start.begin(usual, level=1)
     np.testing.assert_allclose(V[1], 0.5)
     np.testing.assert_allclose(V[:, 0], 0.5)
-    np.testing.assert_allclose(home.factors[1], 0)
-    assert home.nearness.tolist() == [0.2, 1.0, 0.2]
+    np.testing.assert_allclose(home[1], 0)
+    np.testing.assert_allclose(home[[0, 2]], V[[0, 2]])
 
 
 def test_a_level_is_known_by_being_alike():
@@ -298,7 +317,7 @@ def test_the_rank_must_agree(name, right, ratings, raw):
         tacit.fit(ratings, started(name, raw, rank=7), epsilon=1.0)
     model = tacit.fit(ratings, started(name, raw), epsilon=1.0).model
     assert model.item_factors.shape[1] == right
-    with pytest.raises(ValueError, match="rank 64 does not agree .* rank=4"):
+    with pytest.raises(ValueError, match=r"rank 64 does not agree .* rank=4"):
         tacit.fit(ratings, tacit.SGD(start=WarmStart(raw)), epsilon=math.inf)
 
 
@@ -317,7 +336,7 @@ def test_what_is_no_start_is_refused(ratings, raw, whole):
     with pytest.raises(ValueError, match="knows none of these items"):
         tacit.fit(ratings, started("als", stranger), epsilon=1.0)
     partly = model_of([str(whole.catalogue.ids[0]), "y"], [[0.0], [2.0]], [3, 3])
-    with pytest.raises(ValueError, match="no factors for|factors for none"):
+    with pytest.raises(ValueError, match="factors for none of these items"):
         tacit.fit(ratings, started("als", partly), epsilon=1.0)
     with pytest.raises(ValueError, match=r"matched to the items by tacit\.fit"):
         WarmStart(raw).scaled(60, 1.0)
