@@ -75,6 +75,7 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 bench-accuracy: $(VENV)/.tools ## how well models predict on real ratings (TACIT_DATA), at each budget and beside the published algorithm
 	$(BIN)/python bench/accuracy.py > bench/results/accuracy.txt
 	$(BIN)/python bench/recipe.py > bench/results/recipe.txt
+	$(BIN)/python bench/warm_start.py > bench/results/warm_start.txt
 	$(BIN)/python bench/papers/dpals.py > bench/results/dpals.txt
 	$(BIN)/python bench/report.py
 

@@ -28,6 +28,7 @@ QUESTIONS = {
     "accuracy": "How well does a model predict at each budget, on real ratings?",
     "recipe": "How far is `ALS()`, which has no setting, behind what a search finds?",
     "dpals": "How far is the published algorithm, tuned, behind `ALS()`, which is not?",
+    "warm_start": "What does a start from a public model give to private trainings?",
     "recall": "How much of what held-out users saw is recommended to them, at each budget?",
     "peers": "How long does a training step take, beside other libraries' iterations?",
     "dpals_synthetic": "Does private ALS beat private Frank-Wolfe as its paper says?",

@@ -20,13 +20,14 @@ from tacit.solvers.offsets import COUNTS_OF_OFFSETS, OffsetSteps
 from tacit.solvers.per_item import PerItem
 from tacit.solvers.pricing import priced
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import Begun, WarmStart, begin, check_start, rank_of
+from tacit.solvers.warm_start import WarmStart, begin, check_start, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator, NoisySums
+    from tacit.solvers.warm_start import Begun
 
 MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width / 4)^2
 MOST_EXPLAINED = 0.2  # by all factors together, as a share of (width / 4)^2
@@ -266,7 +267,7 @@ class Recipe:
         rng = np.random.default_rng(als.seed)
         V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
         V, home = begin(als.start, V, level=int(self.level is not None))
-        return Begun(self.levelled(V), home)
+        return self.levelled(V), home
 
     def levelled(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """V with its first column the same for all items, if that is a user's level."""

@@ -18,13 +18,14 @@ from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.offsets import Offsets, OffsetSteps
 from tacit.solvers.spectral import SpectralStart
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import Begun, WarmStart, begin, rank_of
+from tacit.solvers.warm_start import WarmStart, begin, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
+    from tacit.solvers.warm_start import Begun
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     prepared = loss.preparation.ask(curator, als.start)
     rows = replace(prepared.rows, centring=prepared.centring, clip=loss.clip)
     ridge = loss.item_ridges(prepared)
-    V = begin(als.start, loss.start(curator, rows, als.seed)).V
+    V, _ = begin(als.start, loss.start(curator, rows, als.seed))
     V[~prepared.frequent] = 0
     for t in range(als.steps):
         users = UserFactors(loss.fold(V, prepared.centring), options.user_bound)

@@ -16,13 +16,14 @@ from tacit.mechanisms.posterior import FIRST_SIZE, Posterior
 from tacit.solvers import posterior_sample
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import Begun, WarmStart, begin, check_start, rank_of
+from tacit.solvers.warm_start import WarmStart, begin, check_start, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
+    from tacit.solvers.warm_start import Begun
 
 LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
 
@@ -246,4 +247,4 @@ class Recipe:
         V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
         V, home = begin(h.start, V, level=1)
         V[:, :1] = self.level
-        return Begun(V, home)
+        return V, home

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from tacit.accounting.public import Public
     from tacit.accounting.release import Release
 
-
-class Begun(NamedTuple):
-    """First item factors, and what ridges pull them to: the start, or zero where there is none."""
-
-    V: NDArray[np.float64]
-    home: NDArray[np.float64]
+    # First item factors, and what ridges pull them to: the start, or zero where there is none.
+    Begun = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +180,7 @@ class WarmStart:
         scaled = self.scaled(len(V), math.sqrt(float(np.mean(V[:, level:] ** 2))))
         known = self.over(len(V))[1]
         V[known, level:] = scaled[known]
-        return Begun(V, np.where(known[:, None], V, 0))
+        return (V, np.where(known[:, None], V, 0))
 
     @property
     def fingerprint(self) -> str:
@@ -205,4 +201,4 @@ def check_start(start: object) -> None:
 
 def begin(start: WarmStart | None, usual: NDArray[np.float64], level: int = 0) -> Begun:
     """Where a training begins: as usual, or from an earlier model."""
-    return Begun(usual, np.zeros_like(usual)) if start is None else start.begin(usual, level)
+    return (usual, np.zeros_like(usual)) if start is None else start.begin(usual, level)
