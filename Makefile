@@ -112,6 +112,8 @@ bench-papers: $(VENV)/.tools ## the experiments of the papers, some minutes each
 	-$(BIN)/python bench/papers/sgld.py > bench/results/sgld.txt
 	$(BIN)/python bench/papers/sgld_speed.py > bench/results/sgld_speed.txt
 	$(BIN)/python bench/papers/table5.py > bench/results/table5.txt
+	$(BIN)/python bench/papers/dpals_ml1m.py > bench/results/dpals_ml1m.txt
+	$(BIN)/python bench/papers/dpmf.py > bench/results/dpmf.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

@@ -39,6 +39,8 @@ QUESTIONS = {
     "sgd": "How many ratings a second does gradient descent take, beside LIBMF?",
     "frank_wolfe_speed": "How long do 40 directions of private Frank-Wolfe take?",
     "table5": "What are the published settings of private ALS worth, and what does tacit do there?",
+    "dpals_ml1m": "Which findings of the private ALS paper on MovieLens 10M hold on 1M?",
+    "dpmf": "What do the protocols of the SGLD paper give on Netflix and Yahoo! Music?",
     "sgld": "What do privacy, and a look-up table of normals, cost SGLD?",
     "sgld_speed": "How fast are SGD and SGLD by dimension and cores, and how do they use caches?",
     "noise": "What does exact Gaussian noise cost, cipher included, beside NumPy's normals?",

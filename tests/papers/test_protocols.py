@@ -132,6 +132,25 @@ def test_the_result_has_the_figures_that_tests_compute():
         assert (row[4] == "yes") == (float(true) <= float(claimed))
 
 
+# --- the other figures of 003 --------------------------------------------------------------------
+
+
+def test_the_studies_of_003_run_on_files_of_the_real_format(bench, place, made_up, capsys):
+    script = bench("dpals_ml1m")
+    assert script.main([]) == 0
+    assert "ml-1m absent; set TACIT_DATA" in capsys.readouterr().out
+    write_10m(place, [(u, i, round(r + 0.1)) for u, i, r in made_up])
+    (place / "ml-10M100K").rename(place / "ml-1m")
+    script.REPEATS = 1
+    assert script.main([]) == 0
+    told = capsys.readouterr().out
+    for figure in ("2 and 6", "3a", "5", "8", "9", "10", "12"):
+        assert len(re.findall(rf"^figures? {figure}: ", told, re.MULTILINE)) == 1
+    found = [float(each) for each in re.findall(r"(?<= )\d\.\d{4}(?!\d)", told)]
+    assert len(found) == 3 + 12 + 12 + 3 + 12 + 9 + 12
+    assert 0.2 < min(found) < max(found) < 4
+
+
 # --- paper 004 -----------------------------------------------------------------------------------
 
 
