@@ -128,8 +128,10 @@ class WarmStart:
         where = {str(item): j for j, item in enumerate(self.model.item_ids.tolist())}
         place = np.array([where.get(str(item), -1) for item in item_ids.tolist()], np.int64)
         known = place >= 0
-        if not known.any():
-            raise ValueError("the start knows none of these items: are they under the same ids?")
+        if not self.model.item_factors[place[known], self.level :].any():
+            raise ValueError(
+                "the start has factors for none of these items: are they under the same ids?"
+            )
         fold, (old_low, old_high) = self.model.folding, self.model.scale
         grown = (high - low) / (old_high - old_low)
         V = np.where(known[:, None], fold.item_factors[place], 0)
@@ -164,10 +166,7 @@ class WarmStart:
         """Item factors of this root mean square; NaN for items that the start does not know."""
         fold, known = self.over(n_items)
         V = fold.item_factors[:, self.level :].astype(np.float64)
-        mean_square = float(np.mean(V[known] ** 2))
-        if not mean_square > 0:
-            raise ValueError("the start has factors for none of these items")
-        V *= size / math.sqrt(mean_square)
+        V *= size / math.sqrt(float(np.mean(V[known] ** 2)))
         V[~known] = np.nan
         return V
 
@@ -180,7 +179,7 @@ class WarmStart:
         scaled = self.scaled(len(V), math.sqrt(float(np.mean(V[:, level:] ** 2))))
         known = self.over(len(V))[1]
         V[known, level:] = scaled[known]
-        return (V, np.where(known[:, None], V, 0))
+        return V, np.where(known[:, None], V, 0)
 
     @property
     def fingerprint(self) -> str:
