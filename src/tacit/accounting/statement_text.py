@@ -47,6 +47,8 @@ def plain(statement: PrivacyStatement) -> str:
             f"NOT PRIVATE: {statement.why_not_private}. This model may reveal what single users "
             "rated. Do not give it to anybody who may not see the ratings themselves."
         )
+    before, _ = parted(statement.releases)
+    earlier = "It began from an earlier model, which all figures here count. " if before else ""
     factor = _up(math.exp(statement.epsilon) if statement.epsilon < 700 else math.inf, 3)
     power = math.ceil(100 * statement.attack_power)
     return (
@@ -57,8 +59,8 @@ def plain(statement: PrivacyStatement) -> str:
         f"most {factor} (e to the epsilon {_up(statement.epsilon)}) and which, with a probability "
         f"of {_up(statement.delta, 2)} (delta), gives her away. In other terms: a test that "
         "wrongly accuses 5 in 100 users whose ratings were not used finds at most "
-        f"{power} in 100 of those whose were; pure guessing would find 5. This covers all ratings "
-        "of a user together. It does not cover what a user is shown herself, which is computed "
+        f"{power} in 100 of those whose were; pure guessing would find 5. "
+        f"{earlier}This covers all ratings of a user together. It does not cover what a user is shown herself, which is computed "
         "from her own ratings, nor anything she tells others."
     )
 

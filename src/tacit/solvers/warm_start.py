@@ -86,7 +86,8 @@ class WarmStart:
             raise ValueError(
                 f"the start is NOT PRIVATE ({statement.why_not_private}), and a private training "
                 "would pass on what it reveals: start from a private model; or, if it was trained "
-                "on public ratings alone, say WarmStart(model, trained_on='public ratings')"
+                "on public ratings alone, say WarmStart(model, trained_on='public ratings'), or "
+                "--start-is-public"
             )
 
     def releases(self, public: Public) -> tuple[Release, ...]:

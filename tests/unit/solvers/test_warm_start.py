@@ -135,6 +135,8 @@ def test_a_private_start_and_the_training_compose_in_the_statement(name, ratings
     page = str(statement)
     assert 'Releases named "start: ..." are those of the model that this training started' in page
     assert "count both trainings" in page
+    assert "It began from an earlier model, which all figures here count. This" in statement.plain()
+    assert "earlier model" not in plain.plain()
     assert "the start alone epsilon 3 at delta 0.0001" in page
     assert "this training   epsilon 1 at delta 0.0001" in page
     assert "by the training of the start: the number of users, 400" in statement.public
@@ -260,6 +262,18 @@ def test_sgd_starts_from_every_model_where_that_has_ended(name, whole, ratings):
     V, W = model.item_factors[:, -own:], model_again.item_factors
     np.testing.assert_allclose(W / np.linalg.norm(W), V / np.linalg.norm(V), atol=1e-5)
     np.testing.assert_allclose(model_again.item_offsets, model.item_offsets, atol=1e-4)
+
+
+def test_a_started_descent_has_the_same_bits_however_it_runs(ratings, raw, tmp_path):
+    solver = tacit.SGD(rank=RANK, epochs=2, start=WarmStart(raw))
+    stored = dataclasses.replace(solver, stream=str(tmp_path))
+    one, many, streamed = (
+        tacit.fit(ratings, each, epsilon=math.inf, threads=threads).model
+        for each, threads in ((solver, 1), (solver, 3), (stored, 2))
+    )
+    for other in (many, streamed):
+        np.testing.assert_array_equal(one.item_factors, other.item_factors)
+        np.testing.assert_array_equal(one.item_offsets, other.item_offsets)
 
 
 def test_snapshots_of_another_start_are_refused(ratings, raw, noisy, tmp_path):
