@@ -60,8 +60,8 @@ def plain(statement: PrivacyStatement) -> str:
         f"of {_up(statement.delta, 2)} (delta), gives her away. In other terms: a test that "
         "wrongly accuses 5 in 100 users whose ratings were not used finds at most "
         f"{power} in 100 of those whose were; pure guessing would find 5. "
-        f"{earlier}This covers all ratings of a user together. It does not cover what a user is shown herself, which is computed "
-        "from her own ratings, nor anything she tells others."
+        f"{earlier}This covers all ratings of a user together. It does not cover what a user is "
+        "shown herself, which is computed from her own ratings, nor anything she tells others."
     )
 
 
