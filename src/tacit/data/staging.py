@@ -91,6 +91,7 @@ class Staging:
         # a database in memory would write it again.
         self._connection = duckdb.connect(self.folder / "rows", config=config)
         self.run("SET enable_progress_bar = false")  # it writes to standard output
+        self.run("PRAGMA disable_checkpoint_on_shutdown")  # nobody opens the file again
         self._exits.callback(self._connection.close)
         return self
 
