@@ -7,7 +7,7 @@ its part, and read once more when its part is sorted. Both passes are linear in 
 
 from __future__ import annotations
 
-from itertools import pairwise
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,10 +75,13 @@ class Sorter:
 
         A user's rows are in the order of item, t and v. A pair is there as often as it was given.
         """
-        for part, (first, stop) in enumerate(pairwise(self._users.tolist())):
-            rows = self._taken(part)
-            rows["u"] -= first
-            yield self._sorted(rows, first, stop - first)
+        with ThreadPoolExecutor(1, "tacit-sort") as pool:  # the next part, while one is used
+            coming = pool.submit(self._sorted, 0)
+            for part in range(1, len(self._users)):
+                found = coming.result()
+                if part < len(self._users) - 1:
+                    coming = pool.submit(self._sorted, part)
+                yield found
 
     def _arranged(self, batch: pa.RecordBatch) -> tuple[Rows, NDArray[np.int64]]:
         """The rows of a batch in the order of their parts, and where each part begins and ends."""
@@ -98,10 +101,10 @@ class Sorter:
             return np.empty(0, [("u", np.int32), ("i", np.int32), ("v", np.float32)])
         return np.concatenate([self._file[ends[part] : ends[part + 1]] for ends in self._ends])
 
-    def _sorted(
-        self, rows: Rows, first: int, n_users: int
-    ) -> tuple[UserBlock, NDArray[Any] | None]:
-        u, i, v = rows["u"], rows["i"], rows["v"]
+    def _sorted(self, part: int) -> tuple[UserBlock, NDArray[Any] | None]:
+        first, stop = self._users[part : part + 2].tolist()
+        n_users, rows = stop - first, self._taken(part)
+        u, i, v = rows["u"] - np.int32(first), rows["i"], rows["v"]
         if "t" in rows.dtype.names:
             order = np.lexsort((v, rows["t"], i, u))
             ends = np.cumsum(np.bincount(u, minlength=n_users))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tacit.data.rows import Picks, Rows
 
-MEMORY = "384MB"
+MEMORY = "320MB"
 """What DuckDB may use before it goes to disk; the rest of a process comes on top."""
 
 THREADS = 2
