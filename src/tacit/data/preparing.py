@@ -14,11 +14,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from tacit.data.block import UserBlock
 from tacit.data.errors import DataError
 from tacit.data.prepared import (
     CATALOGUE,
@@ -33,12 +31,9 @@ from tacit.data.prepared import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
+    from tacit.data.block import UserBlock
     from tacit.data.catalogue import Catalogue, Scale
     from tacit.data.ratings import Ratings
-
-    Part = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
 
 RATINGS_PER_GROUP = 1 << 18
 """About so many ratings are in memory at a time for each block that waits or is worked on."""

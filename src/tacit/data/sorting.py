@@ -105,7 +105,7 @@ class Sorter:
         first, stop = self._users[part : part + 2].tolist()
         n_users, rows = stop - first, self._taken(part)
         u, i, v = rows["u"] - np.int32(first), rows["i"], rows["v"]
-        if "t" in rows.dtype.names:
+        if "t" in (rows.dtype.names or ()):
             order = np.lexsort((v, rows["t"], i, u))
             ends = np.cumsum(np.bincount(u, minlength=n_users))
             indptr = np.concatenate([np.zeros(1, np.int64), ends])

@@ -43,9 +43,9 @@ def sorted_in_parts(rows, batch, part, folder, *, timed):
             assert block.first == users
             users += block.n_users
             assert (times is not None) == (timed and bool(rows))
-            times = np.zeros(len(block.items)) if times is None else times
             u = block.user_of_rating() + block.first
-            found += zip(u, block.items, block.values, times, strict=True)
+            t = np.zeros(len(u)) if times is None else times
+            found += zip(u, block.items, block.values, t, strict=True)
     assert users == N_USERS
     return found
 
