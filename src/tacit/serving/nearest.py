@@ -37,13 +37,13 @@ FORMAT = 2
 SPARE = 4
 """The index is asked for so many times as many items as are wanted; the best of them are kept."""
 
-EFFORT = 512
+EFFORT = 1024
 """Items that a search looks at closely, at least. More find more of the best, and take longer."""
 
 LONGEST = 0.03
 """Of the items, so many are not in the graph."""
 
-CANDIDATES = 64
+CANDIDATES = 32
 """Items that the making of the graph looks at closely before it joins another to its nearest."""
 
 _JSON, _GRAPH = "index.json", "index.usearch"
