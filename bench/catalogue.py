@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from tacit import ItemModel
 
-RANK, STEPS, ASKED, N = 64, 4, 400, 10
-MOST_MEMORY, LEAST_RECALL, LEAST_IN_GRAPH = 6 * 2**30, 0.95, 0.9
+RANK, STEPS, ASKED, ALONE, N = 64, 4, 400, 50, 10
+MOST_MEMORY, LEAST_RECALL = 6 * 2**30, 0.95
 
 
 def asking(users: int, items: int, ratings: int) -> Known:
@@ -103,11 +103,18 @@ def trained(users: int, items: int, ratings: int) -> tuple[ItemModel, float]:
     return model, peak
 
 
-def compared(fold: FoldIn, known: Known, index: NearestItems) -> tuple[float, float]:
-    """Of the best items the share that the index finds, and of those in the graph."""
-    near, _ = timed(f"{N} best by the index", lambda: index.rank(fold, known, N, "keep"))
+def compared(fold: FoldIn, known: Known, index: NearestItems) -> float:
+    """Of the best items the share that the index finds."""
     every = Ranker.of(fold)
-    best, _ = timed(f"{N} best of all items", lambda: rank(fold, every, known, N, "keep"))
+    one = [known.rows(n, n + 1) for n in range(ALONE)]
+    timed("first look at the model", lambda: index.rank(fold, one[0], N, "keep"))
+    near, _ = timed(f"{ASKED} users, by the index", lambda: index.rank(fold, known, N, "keep"))
+    best, _ = timed(f"{ASKED} users, of all", lambda: rank(fold, every, known, N, "keep"))
+    for text, work in (
+        ("by the index", lambda each: index.rank(fold, each, N, "keep")),
+        ("of all", lambda each: rank(fold, every, each, N, "keep")),
+    ):
+        timed(f"{ALONE} users one by one, {text}", lambda work=work: [work(each) for each in one])
     found = np.array([np.isin(a, b) for a, b in zip(best, near, strict=True)])
     in_graph = ~np.isin(best, equally_long(fold)[2])
     of_graph = float(found[in_graph].mean()) if in_graph.any() else 1.0
@@ -115,7 +122,7 @@ def compared(fold: FoldIn, known: Known, index: NearestItems) -> tuple[float, fl
         f"\nrecall {found.mean():.4f}; {100 * in_graph.mean():.0f}% of the best items are in the "
         f"graph, and {of_graph:.4f} of these are found"
     )
-    return float(found.mean()), of_graph
+    return float(found.mean())
 
 
 def main(users: int, items: int, ratings: int) -> bool:
@@ -135,14 +142,9 @@ def main(users: int, items: int, ratings: int) -> bool:
     results = [
         verdict(f"training within 6 GiB: {peak / 2**30:.2f} GiB", reached=peak <= MOST_MEMORY)
     ]
-    for what, share, least in (
-        ("of the trained model", first[0], LEAST_RECALL),
-        ("with factors that are drawn", second[0], LEAST_RECALL),
-        ("the same, in the graph", second[1], LEAST_IN_GRAPH),
-    ):
-        results.append(
-            verdict(f"recall at least {least}, {what}: {share:.4f}", reached=share >= least)
-        )
+    for what, recall in (("of the trained model", first), ("with factors that are drawn", second)):
+        told = f"recall at least {LEAST_RECALL}, {what}: {recall:.4f}"
+        results.append(verdict(told, reached=recall >= LEAST_RECALL))
     return all(results)
 
 
