@@ -75,6 +75,7 @@ bench: $(VENV)/.tools ## all that is measured, on a quiet machine; output under 
 bench-accuracy: $(VENV)/.tools ## how well models predict on real ratings (TACIT_DATA), at each budget and beside the published algorithm
 	$(BIN)/python bench/accuracy.py > bench/results/accuracy.txt
 	$(BIN)/python bench/recipe.py > bench/results/recipe.txt
+	$(BIN)/python bench/warm_start.py > bench/results/warm_start.txt
 	$(BIN)/python bench/papers/dpals.py > bench/results/dpals.txt
 	$(BIN)/python bench/report.py
 
@@ -111,6 +112,8 @@ bench-papers: $(VENV)/.tools ## the experiments of the papers, some minutes each
 	-$(BIN)/python bench/papers/sgld.py > bench/results/sgld.txt
 	$(BIN)/python bench/papers/sgld_speed.py > bench/results/sgld_speed.txt
 	$(BIN)/python bench/papers/table5.py > bench/results/table5.txt
+	$(BIN)/python bench/papers/dpals_ml1m.py > bench/results/dpals_ml1m.txt
+	$(BIN)/python bench/papers/dpmf.py > bench/results/dpmf.txt
 	$(BIN)/python bench/report.py
 
 wheel: $(BIN)/pip ## dist/: the wheel of the Python at hand (abi3 from 3.12 on; PYTHON=python3.11 for cp311)

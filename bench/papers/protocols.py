@@ -22,6 +22,7 @@ from tacit.data.split import HeldOutUsers, held_out_users, rows_of
 from tacit.evaluation.metrics import rating_figures
 from tacit.evaluation.ranking import predictions
 from tacit.evaluation.split import leave_part_out
+from tacit.evaluation.trials import positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,6 +117,35 @@ def strangers(ratings: Ratings, users: int, seed: int) -> HeldOutUsers:
         return replace(part, rows=rows_of(part.block, half), ids=part.user_ids[half])
 
     return replace(held, history=some(held.history), target=some(held.target))
+
+
+def netflix(folder: Path) -> tuple[Ratings, Ratings]:
+    """004, 6.2: the prize's training set without its probe, and the probe, 1.4 million ratings.
+
+    The publisher chose the probe's pairs: late ratings of each customer, NOT PRIVATE.
+    """
+    whole = tacit.datasets.load("netflix", folder)
+    lines = (folder / "probe.txt").read_text(encoding="ascii").split()
+    headers = np.array([line.endswith(":") for line in lines])
+    numbers = np.array([line.rstrip(":") for line in lines], np.int64)
+    movie = numbers[headers][np.cumsum(headers) - 1][~headers]
+    pairs = positions(numbers[~headers], whole.user_ids) * whole.n_items + positions(
+        movie, whole.catalogue.ids
+    )
+    block = whole.block
+    held = np.isin(block.user_of_rating() * np.int64(whole.n_items) + block.items, pairs)
+    train, asked = (replace(whole, rows=block.keep(part)) for part in (~held, held))
+    return train, asked
+
+
+def yahoo_music(folder: Path) -> tuple[Ratings, Ratings]:
+    """004, 6.2: the KDD Cup's training and validation ratings (track 1), from 0 to 5."""
+    train = tacit.datasets.load("yahoo-music", folder)
+    asked = tacit.datasets.load(
+        "yahoo-music", folder, part="validation", items=train.catalogue.ids.tolist(),
+        unknown_items="drop",
+    )  # fmt: skip
+    return rescaled(train, 0, 5), rescaled(asked, 0, 5)
 
 
 def rmse(fold: FoldIn, asked: Trial) -> float:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tacit.solvers.projected_gradient import ProjectedGradient
     from tacit.solvers.sgd import SGD
     from tacit.solvers.svd import SVD
+    from tacit.solvers.warm_start import WarmStart
     from tacit.training import fit
 
 # Loaded on first use, so that `import tacit` costs nothing.
@@ -53,6 +54,7 @@ _HOME = {
     "PrivacyStatement": "tacit.accounting.statement",
     "ProjectedGradient": "tacit.solvers.projected_gradient",
     "SVD": "tacit.solvers.svd",
+    "WarmStart": "tacit.solvers.warm_start",
     "fit": "tacit.training",
     "load": "tacit.model.item_model",
     "read": "tacit.data.read",
@@ -77,6 +79,7 @@ __all__ = [
     "PerItem",
     "PrivacyStatement",
     "ProjectedGradient",
+    "WarmStart",
     "datasets",
     "fit",
     "load",

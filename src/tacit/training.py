@@ -27,6 +27,7 @@ from tacit.mechanisms.gaussian import RELATIVE_ERROR
 from tacit.model.item_model import ItemModel
 from tacit.model.made_by import MadeBy
 from tacit.solvers.als import ALS
+from tacit.solvers.warm_start import WarmStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +106,7 @@ def fit(
         ratings: from `tacit.read`; or a Spark DataFrame, read as `tacit.read` does by itself.
         solver: the algorithm with its hyper-parameters; `ALS()` if none is given.
         epsilon: the whole budget; `math.inf` trains without privacy, and the statement says so.
+            A start that was private itself is counted beside it (`WarmStart`).
         delta: the largest power of ten not above 1 / (10 users) if none is given.
         threads: all cores if none is given; the result does not depend on it.
         journal: a file to which every spend is appended before it happens.
@@ -137,6 +139,7 @@ def fit(
 def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution) -> Fit:
     """`fit` with the noise source and progress in the caller's hands."""
     scale = (ratings.scale.low, ratings.scale.high)
+    solver, start = matched(solver, ratings, budget)
     public, plan = calibrated_plan(
         solver,
         n_users=ratings.n_users,
@@ -151,14 +154,16 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
         engine, public, plan, source, journal=journal, progress=execution.progress
     )
     fold_in = solver.fit(curator)
+    before = start.releases(public) if start else ()
+    error = start.model.statement.relative_error if start and before else 0.0
     statement = PrivacyStatement.of(
-        curator.ledger.releases,
+        (*curator.ledger.releases, *before),
         delta=budget.delta,
         n_users=ratings.n_users,
-        public=public_assumptions(ratings),
+        public=public_assumptions(ratings) + (start.assumptions(public) if start else ()),
         not_covered=NOT_COVERED,
         noise_source=source.description,
-        relative_error=RELATIVE_ERROR,
+        relative_error=max(RELATIVE_ERROR, error),
         version=version("tacit"),
         tainted=source.tainted,
     )
@@ -171,6 +176,22 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
         made_by=MadeBy.of(solver, version("tacit")),
     )
     return Fit(model)
+
+
+def matched(solver: Solver, ratings: Ratings, budget: Budget) -> tuple[Solver, WarmStart | None]:
+    """The solver with its start over the items of these ratings, and that start."""
+    start = getattr(solver, "start", None)
+    if not isinstance(start, WarmStart):
+        return solver, None
+    found = start.on(ratings.catalogue.ids, ratings.scale.low, ratings.scale.high)
+    if ratings.personal and not start.declared_public and math.isfinite(budget.epsilon):
+        raise ValueError(
+            "these users may declare a privacy of their own, which the training of the start knew "
+            "nothing of: what it has spent on them is not scaled by their levels. Train without a "
+            "start, or without the column `privacy`"
+        )
+    again: Solver = replace(solver, start=found)  # type: ignore[type-var]
+    return again, found
 
 
 def engine_of(ratings: Ratings, execution: Execution) -> Engine:

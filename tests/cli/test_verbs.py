@@ -210,6 +210,36 @@ def test_settings_are_those_of_the_solver(folder, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+def test_fit_starts_from_an_earlier_model(folder, model, tmp_path):
+    source = (folder / "train.parquet", "--items", folder / "items.csv", "--scale", 1, 5)
+    raw = tmp_path / "raw"
+    sgd = ("-a", "sgd", "--set", "rank=3", "--set", "epochs=2", "-e", "inf")
+    assert run("fit", *source, *sgd, "-o", raw).exit_code == 0
+    again = run("fit", *source, *sgd, "-o", tmp_path / "b", "--start", raw)
+    assert again.exit_code == 0, again.stderr
+    private = ("-e", 1, "-o", tmp_path / "c", "--start")
+    assert "the start is NOT PRIVATE" in refused("fit", *source, *private, raw)
+    declared = run("fit", *source, *private, raw, "--start-is-public")
+    assert "DECLARED TO HAVE SEEN PUBLIC RATINGS" in declared.stdout
+    assert declared.stdout.startswith("(1, ")
+    counted = answered("fit", *source, "-e", 1, "-o", tmp_path / "d", "--start", tmp_path / "c")
+    assert 1.3 < counted["epsilon"] < 2
+    assert tacit.load(tmp_path / "d").item_factors.shape == (50, 4)
+    told = answered("plan", *source, "-e", 1, "--start", tmp_path / "c")
+    assert told["releases"][-1]["size"] in {50 * 4, 1}
+    popular = ("fit", *source, *private, raw, "-a", "popularity")
+    assert "popularity takes no --start; these do: als, gradient, langevin, sgd" in refused(
+        *popular
+    )
+    assert "--start, which is not given" in refused(
+        "fit", *source, *private[:-1], "--start-is-public"
+    )
+    assert "no tacit model" in refused("fit", *source, *private, tmp_path / "nothing")
+    assert "the audit makes its items up" in refused(
+        "audit", "--runs", 2, "--start", raw, "--start-is-public"
+    )
+
+
 def test_recommend_for_one(folder, model, tmp_path):
     pairs = answered("recommend", model, "--known", "i1=5,i2=1", "-n", 3)["recommendations"]
     assert len(pairs) == 3

@@ -132,6 +132,98 @@ def test_the_result_has_the_figures_that_tests_compute():
         assert (row[4] == "yes") == (float(true) <= float(claimed))
 
 
+# --- the other figures of 003 --------------------------------------------------------------------
+
+
+def test_the_studies_of_003_run_on_files_of_the_real_format(bench, place, made_up, capsys):
+    script = bench("dpals_ml1m")
+    assert script.main([]) == 0
+    assert "ml-1m absent; set TACIT_DATA" in capsys.readouterr().out
+    write_10m(place, [(u, i, round(r + 0.1)) for u, i, r in made_up])
+    (place / "ml-10M100K").rename(place / "ml-1m")
+    script.REPEATS = 1
+    assert script.main([]) == 0
+    told = capsys.readouterr().out
+    for figure in ("2 and 6", "3a", "5", "8", "9", "10", "12"):
+        assert len(re.findall(rf"^figures? {figure}: ", told, re.MULTILINE)) == 1
+    found = [float(each) for each in re.findall(r"(?<= )\d\.\d{4}(?!\d)", told)]
+    assert len(found) == 3 + 12 + 12 + 3 + 12 + 9 + 12
+    assert 0.2 < min(found) < max(found) < 4
+
+
+# --- paper 004 -----------------------------------------------------------------------------------
+
+
+def probe(place, rows):
+    """Every ninth rating, and a pair that nobody rated."""
+    held = rows[::9]
+    lines = []
+    for item in sorted({i for _, i, _ in held}):
+        lines += [f"{item}:\n", *(f"{u}\n" for u, i, _ in held if i == item)]
+    (place / "netflix" / "probe.txt").write_text("".join([*lines, "51:\n", "9999\n"]))
+    return held
+
+
+def validation(place, rows):
+    lines = []
+    for user in dict.fromkeys(u for u, _, _ in rows):
+        seen = {i for u, i, _ in rows if u == user}
+        unseen = [i for i in range(1, 51) if i not in seen][:4]
+        lines += [f"{user}|{len(unseen)}\n", *(f"{i}\t70\t3811\t13:24:00\n" for i in unseen)]
+    (place / "yahoo-music" / "validationIdx1.txt").write_text("".join(lines))
+
+
+def test_the_probe_of_netflix_is_held_out(bench, place, made_up):
+    write_netflix(place, made_up)
+    held = probe(place, made_up)
+    train, asked = bench("protocols").netflix(place / "netflix")
+    pairs = [
+        set(
+            zip(
+                part.user_ids[part.block.user_of_rating()].tolist(),
+                part.catalogue.ids[part.block.items].tolist(),
+                strict=True,
+            )
+        )
+        for part in (train, asked)
+    ]
+    assert pairs[1] == {(u, i) for u, i, _ in held}
+    assert pairs[0] == {(u, i) for u, i, _ in made_up} - pairs[1]
+    assert train.n_users == asked.n_users
+
+
+def test_the_protocols_of_004_run_on_files_of_the_real_formats(bench, place, made_up, capsys):
+    script = bench("dpmf")
+    assert script.main(["--ranks", "16"]) == 0
+    assert "netflix absent; set TACIT_DATA" in capsys.readouterr().out
+    write_netflix(place, made_up)
+    probe(place, made_up)
+    write_yahoo(place, made_up)
+    validation(place, made_up)
+    assert script.main(["--ranks", "4", "16", "--posterior"]) == 0
+    told = capsys.readouterr().out
+    assert "absent" not in told
+    for label, count in (("ALS()", 4), ("Langevin(), trimmed", 4), ("posterior, NOT PRIVATE", 4)):
+        rows = [line for line in told.splitlines() if line.startswith(label)]
+        assert len(rows) == 2
+        for row in rows:
+            found = [float(each) for each in row.removeprefix(label).split()]
+            assert len(found) == count
+            assert all(np.isnan(each) or 0.3 < each < 3 for each in found)
+    yahoo = told.split("yahoo-music:")[1]
+    assert "30 epochs" in yahoo
+    assert "tau = 200" in yahoo
+
+
+def test_the_papers_steps_are_the_same_in_tacits_units(bench):
+    """In units of a quarter of the scale: stars of Netflix, 1.25 stars of Yahoo! Music."""
+    sets = bench("dpmf").SETS
+    netflix, yahoo = sets["netflix"].sgd(16, 4.0), sets["yahoo-music"].sgd(16, 5.0)
+    assert (netflix.rate, netflix.ridge, netflix.epochs, netflix.decay) == (0.02, 0.005, 15, 1.0)
+    assert yahoo.rate == pytest.approx(0.08 * 1.25)
+    assert yahoo.rate * yahoo.ridge == pytest.approx(0.08 * 0.05)
+
+
 # --- the protocols -------------------------------------------------------------------------------
 
 

@@ -147,11 +147,13 @@ def examples(n_items: int) -> dict[str, list[Contribution]]:
         "PowerProduct": [
             PowerProduct(ones, 3.0, direction),
             PowerProduct(plain, 1.0, axis),
+            PowerProduct(plain, 1.0, axis, along=0.3),
             PowerProduct(Residuals(aside), 6.0, direction_of(aside)),
         ],
         "PowerEnergy": [
             PowerEnergy(ones, 3.0, direction),
             PowerEnergy(plain, 1.0, axis),
+            PowerEnergy(plain, 1.0, axis, along=0.3),
             PowerEnergy(Residuals(aside), 6.0, direction_of(aside)),
         ],
         "Covariance": [

@@ -151,7 +151,6 @@ SHOWN_ARRAYS = {
     "serving/rank.py:Folded": "a user's own, handed to herself",
     "solvers/averaged_factors.py:AveragedFactors": "released",
     "solvers/cleansing.py:Cleansed": "released",
-    "solvers/directions.py:Direction": "released",
     "solvers/factor_shrinkage.py:Posterior": "released",
     "solvers/implicit.py:Users": "released",
     "solvers/item_likelihood.py:ShrunkGrams": "released",

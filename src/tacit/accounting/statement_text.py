@@ -8,6 +8,9 @@ import textwrap
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING
 
+from tacit.accounting import composition
+from tacit.accounting.earlier import PREFIX, parted
+
 if TYPE_CHECKING:
     from tacit.accounting.release import Release
     from tacit.accounting.statement import PrivacyStatement
@@ -24,6 +27,7 @@ def full(statement: PrivacyStatement) -> str:
         *_figures(statement),
         "",
         *_table(statement),
+        *_earlier(statement),
         "",
         "ASSUMED PUBLIC. WHATEVER STANDS HERE IS NOT PROTECTED:",
         *_items((f"the number of users, {statement.n_users}", *statement.public)),
@@ -43,6 +47,8 @@ def plain(statement: PrivacyStatement) -> str:
             f"NOT PRIVATE: {statement.why_not_private}. This model may reveal what single users "
             "rated. Do not give it to anybody who may not see the ratings themselves."
         )
+    before, _ = parted(statement.releases)
+    earlier = "It began from an earlier model, which all figures here count. " if before else ""
     factor = _up(math.exp(statement.epsilon) if statement.epsilon < 700 else math.inf, 3)
     power = math.ceil(100 * statement.attack_power)
     return (
@@ -53,9 +59,9 @@ def plain(statement: PrivacyStatement) -> str:
         f"most {factor} (e to the epsilon {_up(statement.epsilon)}) and which, with a probability "
         f"of {_up(statement.delta, 2)} (delta), gives her away. In other terms: a test that "
         "wrongly accuses 5 in 100 users whose ratings were not used finds at most "
-        f"{power} in 100 of those whose were; pure guessing would find 5. This covers all ratings "
-        "of a user together. It does not cover what a user is shown herself, which is computed "
-        "from her own ratings, nor anything she tells others."
+        f"{power} in 100 of those whose were; pure guessing would find 5. "
+        f"{earlier}This covers all ratings of a user together. It does not cover what a user is "
+        "shown herself, which is computed from her own ratings, nor anything she tells others."
     )
 
 
@@ -122,6 +128,28 @@ def _table(statement: PrivacyStatement) -> list[str]:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
+    ]
+
+
+def _earlier(statement: PrivacyStatement) -> list[str]:
+    """What a start from an earlier model adds, where its releases are in the list."""
+    before, now = parted(statement.releases)
+    if not before:
+        return []
+
+    def pair(releases: tuple[Release, ...]) -> str:
+        alone = composition.epsilon(
+            releases, statement.delta, relative_error=statement.relative_error
+        )
+        mu = composition.mu_zero_out(releases)
+        return f"epsilon {_up(alone)} at delta {statement.delta:g}, mu {_up(mu)}"
+
+    return [
+        "",
+        f'Releases named "{PREFIX}..." are those of the model that this training started from.',
+        "All figures above count both trainings, as if every user had been in both.",
+        f"the start alone {pair(before)}",
+        *([f"this training   {pair(now)}"] if now else []),
     ]
 
 

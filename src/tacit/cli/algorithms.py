@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 
-from tacit.cli.settings import DEFAULT, known_settings
+from tacit.cli.settings import DEFAULT, known_settings, takes_start
 from tacit.cli.verb import AsJson, say, say_json, verb
 from tacit.solvers import SOLVERS, UNPROTECTED
 
@@ -21,5 +21,8 @@ def algorithms(*, as_json: AsJson = False) -> None:
         say(f"{name}{' (default)' if name == DEFAULT else ''}")
         say("    " + inspect.cleandoc(kind.__doc__ or "").replace("\n", "\n    "))
         for setting, default in known_settings(kind).items():
-            say(f"    --set {setting}={default}")
+            if setting != "start" or default is not None:
+                say(f"    --set {setting}={default}")
+        if takes_start(kind):
+            say("    --start FOLDER")
         say("")

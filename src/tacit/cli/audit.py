@@ -40,6 +40,8 @@ def audit(*, algorithm: Algorithm, attack: Attack) -> None:
     tell better than he does; what he reaches is mu itself. Settings are such that the canary
     weighs as much as anybody may; --set changes them. Ends with code 1 if the claim is refuted.
     """
+    if algorithm.start is not None:
+        raise ValueError("--start: the audit makes its items up, so no earlier model knows them")
     usual = [f"{name}={value}" for name, value in AT_THE_BOUND.get(algorithm.algorithm, {}).items()]
     solver = replace(algorithm, setting=[*usual, *(algorithm.setting or [])]).solver()
     with busy(f"Training {2 * attack.runs} times"):

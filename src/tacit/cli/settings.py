@@ -22,7 +22,9 @@ import typer
 from tacit.accounting.calibrate import default_delta
 from tacit.cli.cluster import Cluster
 from tacit.cli.verb import AsJson, complain
+from tacit.model.item_model import load
 from tacit.solvers import SOLVERS, UNPROTECTED, Solver
+from tacit.solvers.warm_start import WarmStart
 from tacit.training import Budget
 
 # What `tacit.fit` trains when it is given no solver: the first of these that there is.
@@ -45,6 +47,21 @@ class Algorithm:
             help="A setting of the algorithm, such as rank=64; repeatable (tacit algorithms).",
         ),
     ] = None
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of an earlier model to begin from: it must be private itself, unless the "
+            "budget is inf.",
+            show_default=False,
+        ),
+    ] = None
+    start_is_public: Annotated[
+        bool,
+        typer.Option(
+            "--start-is-public",
+            help="Declare that --start has seen public ratings alone. The statement will say so.",
+        ),
+    ] = False
 
     def solver(self, *, implicit: bool = False) -> Solver:
         """The solver; one that has a field `feedback` is told of implicit feedback."""
@@ -57,8 +74,25 @@ class Algorithm:
         given = dict(_pair(each) for each in self.setting or [])
         if implicit and "feedback" in known_settings(kind):
             given.setdefault("feedback", "implicit")
-        solver: Solver = kind(**{name: _value(kind, name, text) for name, text in given.items()})
+        values = {name: _value(kind, name, text) for name, text in given.items()}
+        solver: Solver = kind(**values | self._start(kind))
         return solver
+
+    def _start(self, kind: Any) -> dict[str, Any]:
+        """The field of that name, from --start."""
+        if self.start is None:
+            if self.start_is_public:
+                raise ValueError("--start-is-public says something of --start, which is not given")
+            return {}
+        if not takes_start(kind):
+            able = [name for name, each in (SOLVERS | UNPROTECTED).items() if takes_start(each)]
+            raise ValueError(f"{self.algorithm} takes no --start; these do: {', '.join(able)}")
+        model = load(self.start)
+        return {
+            "start": WarmStart(model, "public ratings")
+            if self.start_is_public
+            else WarmStart(model)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +138,11 @@ class Running(Cluster):
         typer.Option(help="Append every spend to this file before it happens.", show_default=False),
     ] = None
     as_json: AsJson = False
+
+
+def takes_start(kind: Any) -> bool:
+    """Whether a solver can begin from an earlier model."""
+    return WarmStart in get_args(get_type_hints(kind).get("start"))
 
 
 def known_settings(kind: Any) -> dict[str, Any]:

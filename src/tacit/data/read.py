@@ -200,6 +200,8 @@ def _open(source: Any, options: Options, catalogue_size: int | None) -> Rows:
         return open_relation(source)
     if isinstance(source, (str, Path)):
         return open_file(source)
+    if isinstance(source, Stream):
+        return source
     if is_matrix:
         return open_matrix(source, options.user_axis, catalogue_size)
     rows = open_frame(source)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 MOST_TRIES = 200
+FIRST_SIZE = 0.1  # deviation of the first item factors: most products are then within reach
 
 
 class NothingInRangeError(RuntimeError):
@@ -48,6 +49,7 @@ class Posterior:
     margin: kappa; predictions are kept within the scale and this much beyond either end.
     most_weight: the most that a rating can weigh; light users' ratings weigh up to this.
     ridge: lambda, of all factors.
+    first: item factors to begin with; random where they are NaN.
     """
 
     n_items: int
@@ -58,6 +60,7 @@ class Posterior:
     margin: float
     most_weight: float
     ridge: float
+    first: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     @property
     def middle(self) -> float:
@@ -168,7 +171,9 @@ def chain(
 ) -> NDArray[np.float64]:
     """Item factors after so many steps; no iterate but the last may leave the mechanism."""
     m, k = target.n_items, target.rank
-    V = 0.1 * _as_normals(source.words(m * k)).reshape(m, k)
+    V = FIRST_SIZE * _as_normals(source.words(m * k)).reshape(m, k)
+    if target.first is not None:
+        V = np.where(np.isnan(target.first), V, target.first)
     for _ in range(steps):
         V = gibbs_step(total, target, temperature, source, V)
     return V

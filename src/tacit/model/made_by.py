@@ -31,7 +31,8 @@ class MadeBy:
 def _plain(value: Any) -> Any:
     """A value that strict JSON can hold."""
     if dataclasses.is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        shown = [one.name for one in dataclasses.fields(value) if one.repr]
+        return {name: _plain(getattr(value, name)) for name in shown}
     if isinstance(value, float) and not math.isfinite(value):
         return "infinity" if value > 0 else str(value)
     if isinstance(value, tuple | list):

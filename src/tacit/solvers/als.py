@@ -19,13 +19,15 @@ from tacit.solvers.normal_equations import expected_step, unpacked
 from tacit.solvers.offsets import COUNTS_OF_OFFSETS, OffsetSteps
 from tacit.solvers.per_item import PerItem
 from tacit.solvers.pricing import priced
-from tacit.solvers.strength import strength, usual_rank
+from tacit.solvers.strength import strength
+from tacit.solvers.warm_start import WarmStart, begin, check_start, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator, NoisySums
+    from tacit.solvers.warm_start import Begun
 
 MOST_CHANCE = 1.0  # erratic users count as at most this, as a share of (width / 4)^2
 MOST_EXPLAINED = 0.2  # by all factors together, as a share of (width / 4)^2
@@ -68,6 +70,7 @@ class ALS:
     seed: of the random factors it starts from; noise has no seed.
     gram: "shared", or "per-item" for a Gram matrix of each item: the same as `PerItem()`, whose
         options are those of the paper. None is "per-item" where there is no noise and room for it.
+    start: an earlier model to begin from, whose offsets and factors are then what ridges pull to.
     feedback: "explicit" ratings, or "implicit": what users did, whatever the rating. None follows
         what the reader was told. `Implicit` has options; see it for what is done then.
     """
@@ -85,6 +88,7 @@ class ALS:
     seed: int = 0
     gram: Literal["shared", "per-item"] | PerItem | None = None
     feedback: Literal["explicit", "implicit"] | Implicit | None = None
+    start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("rank", 0), ("steps", 1), ("seed", 0)):
@@ -96,6 +100,7 @@ class ALS:
         if not isinstance(self.gram, PerItem) and self.gram not in {"shared", "per-item", None}:
             raise ValueError(f"gram must be 'shared', 'per-item' or a PerItem, got {self.gram!r}")
         check_feedback(self.feedback)
+        check_start(self.start)
         self._check_shares()
 
     def _check_shares(self) -> None:
@@ -145,9 +150,9 @@ class ALS:
         if per_item := self._per_item(public):
             return per_item.fit(self, curator)
         h = self.recipe(public)
-        offsets = h.offset_steps.ask(curator)
+        offsets = h.offset_steps.ask(curator, self.start)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
-        V = h.start(public, self.seed)
+        V, home = h.start(public, self)
         if h.rank == 0:
             return h.fold(V, centring)
         # From here on the level is a factor, so it is found together with the others.
@@ -159,8 +164,9 @@ class ALS:
             C = unpacked(answer["gram"], h.rank) / public.n_users
             h = h.told(answer, plan, C, n)
             ridge = h.ridge(n, plan["factors.gradient"].std)
-            b = h.averaging if t else 1.0
-            V = h.levelled((1 - b) * V + b * expected_step(n, C, answer["gradient"], V, ridge))
+            g = answer["gradient"] + ridge[:, None] * home
+            b = h.averaging if t or self.start else 1.0
+            V = h.levelled((1 - b) * V + b * expected_step(n, C, g, V, ridge))
         return h.fold(V, centring)
 
     def shares(self, h: Recipe) -> dict[str, float]:
@@ -177,8 +183,8 @@ class ALS:
         `strength` tells how many factors stand above the noise, and how much of the budget the
         offsets, which come first, should get.
         """
-        rank = usual_rank(public, self.rank)
         share, offsets = self.offset_share, self.offset_share != 0
+        rank = rank_of(self.start, public, self.rank, level=int(offsets))
         if share is None:
             share = float(np.clip(20 / strength(public), 0.15, 0.9))
         share = (share or self.gram_share) if rank else 1.0
@@ -256,11 +262,12 @@ class Recipe:
         """How a user finds her own factors: their prior covariance is I."""
         return FoldIn(V.astype(np.float32), centring, ridge=self.chance.value)
 
-    def start(self, public: Public, seed: int) -> NDArray[np.float64]:
-        """Random item factors of about the expected size."""
-        rng = np.random.default_rng(seed)
-        size = math.sqrt(self.factor_variance)
-        return self.levelled(rng.standard_normal((public.n_items, self.rank)) * size)
+    def start(self, public: Public, als: ALS) -> Begun:
+        """Item factors of about the expected size: random, or those of an earlier model."""
+        rng = np.random.default_rng(als.seed)
+        V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
+        V, home = begin(als.start, V, level=int(self.level is not None))
+        return self.levelled(V), home
 
     def levelled(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
         """V with its first column the same for all items, if that is a user's level."""

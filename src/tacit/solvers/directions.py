@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
 
 from tacit.accounting.release import Plan, Release
-from tacit.contributions import Covariance, PowerEnergy, PowerProduct
+from tacit.contributions import Covariance, PowerProduct
 from tacit.contributions.base import triangle
 from tacit.solvers.normal_equations import unpacked
 
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 # All pairs of 4,000 items are 8 million numbers a release: 64 MB for each thread.
 MOST_PAIRED = 4_000
-ENERGY_SHARE = 0.05  # of mu^2: one number, whose noise is small beside that of a product
-
-
-class Direction(NamedTuple):
-    """A unit vector v, and ||A v||^2 for the users' rows A; both are noisy."""
-
-    v: NDArray[np.float64]
-    energy: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +46,10 @@ class Dense:
         """Standard deviation of an entry of the diagonal."""
         return plan[f"{self.name}.covariance"].std
 
+    def noise_of_product(self, plan: Plan) -> float:
+        """Standard deviation of an entry of N v, for a v of many items."""
+        return self.noise(plan) / math.sqrt(2)
+
     def matrix(self, curator: Curator, rows: RowPolicy) -> NDArray[np.float64]:
         """W + N."""
         n = curator.public.n_items
@@ -66,11 +62,12 @@ class Dense:
         rows: RowPolicy,
         _: np.random.Generator,
         near: NDArray[np.float64] | None = None,
-    ) -> Direction:
-        del near
+    ) -> NDArray[np.float64]:
+        """The direction; `near`, if that is given, counts as much as the noise."""
         W = self.matrix(curator, rows)
-        values, vectors = eigh(W, subset_by_index=(len(W) - 1, len(W) - 1))
-        return Direction(vectors[:, 0], float(values[0]))
+        if near is not None:
+            W += self.noise_of_product(curator.plan) * math.sqrt(len(W)) * np.outer(near, near)
+        return eigh(W, subset_by_index=(len(W) - 1, len(W) - 1))[1][:, 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +77,20 @@ class Oja:
     v <- v + eta (A^T A v + g), v <- v / ||v||, with eta = 1 / (sigma sqrt(items)); the first line
     is divided by eta here, so that without noise this is the power method. (The paper's eta is
     `steps` times smaller, and so few products then leave too much of the start.)
+
+    along: a user's part of a direction is cut to this share of `bound`; see `PowerProduct`.
     """
 
     name: str
     bound: float
     steps: int
+    along: float = 1.0
 
     def releases(self, share: float, times: int, n_items: int) -> tuple[Release, ...]:
-        l2, products, energies = self.bound**2, self.steps * times, ENERGY_SHARE * share
-        return (
-            Release.share(
-                f"{self.name}.product", l2=l2, share=share - energies, times=products, size=n_items
-            ),
-            Release.share(f"{self.name}.energy", l2=l2, share=energies, times=times, cone=True),
-        )
+        l2, name = self.along * self.bound**2, f"{self.name}.product"
+        return (Release.share(name, l2=l2, share=share, times=self.steps * times, size=n_items),)
 
-    def noise(self, plan: Plan) -> float:
+    def noise_of_product(self, plan: Plan) -> float:
         """Standard deviation of an entry of a product."""
         return plan[f"{self.name}.product"].std
 
@@ -106,21 +101,21 @@ class Oja:
         rng: np.random.Generator,
         near: NDArray[np.float64] | None = None,
         beside: NDArray[np.float64] | None = None,
-    ) -> Direction:
+    ) -> NDArray[np.float64]:
         """At right angles to the columns of `beside`, if there are any.
 
         From a random start, half way to `near` if that is given: of a matrix that has changed
         little, the direction has too, and few products find it.
         """
         n = curator.public.n_items
-        damping = self.noise(curator.plan) * math.sqrt(n)  # 1 / eta
+        damping = self.noise_of_product(curator.plan) * math.sqrt(n)  # 1 / eta
         v = start(rng, n, beside)
         v = v if near is None else unit(v + near, v)
         for _ in range(self.steps):
-            product = curator.noisy_sum(PowerProduct(rows, self.bound, v), self.name)["product"]
+            question = PowerProduct(rows, self.bound, v, self.along)
+            product = curator.noisy_sum(question, self.name)["product"]
             v = unit(apart(damping * v + product, beside), v)
-        energy = curator.noisy_sum(PowerEnergy(rows, self.bound, v), self.name)["energy"]
-        return Direction(v, float(energy[0]))
+        return v
 
 
 def check_pairs(n_items: int, otherwise: str = "") -> None:

@@ -17,13 +17,15 @@ from tacit.solvers.moments import between, cut, largest, second_moment, single
 from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.offsets import Offsets, OffsetSteps
 from tacit.solvers.spectral import SpectralStart
-from tacit.solvers.strength import strength, usual_rank
+from tacit.solvers.strength import strength
+from tacit.solvers.warm_start import WarmStart, begin, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
+    from tacit.solvers.warm_start import Begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class Gradient:
     row_bound: G; a user's root mean square residual counts as at most this share of the width.
     offset_share: of mu^2, for offsets with counts.
     omega: of what they leave, for U^T U; the sums get the rest.
-    start: "random", or "spectral" for the paper's Algorithm 2, which gets init_share likewise.
+    start: "random"; or "spectral" for the paper's Algorithm 2, which gets init_share likewise; or
+        an earlier model to begin from, whose offsets and factors are then what ridges pull to.
     p: the share of known ratings, if it is public and items are rated alike; nothing is then
         released before the factors, and ratings are taken around the middle of the scale.
     mean_ridge: a user's mean is shrunk as by so many ratings of zero; infinity leaves it out.
@@ -73,7 +76,7 @@ class Gradient:
     row_bound: float = 0.18
     omega: float = 0.01
     offset_share: float | None = None
-    start: Literal["random", "spectral"] = "random"
+    start: Literal["random", "spectral"] | WarmStart = "random"
     init_share: float = 0.1
     p: float | None = None
     mean_ridge: float = 1.0
@@ -95,10 +98,17 @@ class Gradient:
         for name in ("balance", "mean_ridge"):
             if not (value := getattr(self, name)) >= 0:
                 raise ValueError(f"{name} must be at least 0, got {value}")
-        if self.start not in {"random", "spectral"}:
-            raise ValueError(f"start must be 'random' or 'spectral', got {self.start!r}")
+        if self.earlier is None and self.start not in {"random", "spectral"}:
+            raise ValueError(
+                f"start must be 'random', 'spectral' or a WarmStart, got {self.start!r}"
+            )
         if self.offset_share == 1 or not self.omega + self.init_share < 1:
             raise ValueError("offset_share and omega + init_share must be below 1")
+
+    @property
+    def earlier(self) -> WarmStart | None:
+        """The model to begin from, if there is one."""
+        return self.start if isinstance(self.start, WarmStart) else None
 
     def plan(self, public: Public) -> Plan:
         h = self.recipe(public)
@@ -132,7 +142,7 @@ class Gradient:
         if h.rank == 0:
             return FoldIn(np.zeros((public.n_items, 0), np.float32), centring)
         rows = Rows(public.width, centring)
-        V = h.spectral.ask(curator, rows, n) if h.spectral else h.random_start(public, self.seed)
+        V, home = h.begin(curator, rows, n, self)
         V = cut(V, h.alpha_2)
         ridge = h.item_ridge(n, curator.plan["factors.gradient"].std, self.eta, public)
         rule = DescentRule(centring, h.chance / h.size, h.chance / h.size**2, h.alpha_1)
@@ -148,7 +158,8 @@ class Gradient:
             eta = self.eta / max(largest(UU), largest(second_moment(V, n)), h.size)
             pull = eta * self.balance / 2 * R
             U = Descent(rule, single(V), pull, eta, before=U)
-            step = (answer["gradient"] - h.size * ridge * V) / (n[:, None] + ridge)
+            away = V - home
+            step = (answer["gradient"] - h.size * ridge * away) / (n[:, None] + ridge)
             V = cut(V + eta * step + V @ pull, h.alpha_2)
         return FoldIn(single(V), centring, ridge=h.chance / h.size)
 
@@ -156,7 +167,7 @@ class Gradient:
         """Weighted counts of the items, and what ratings lose before factors are fitted."""
         public = curator.public
         if self.p is None:
-            found = h.offset_steps.ask(curator)
+            found = h.offset_steps.ask(curator, self.earlier)
         else:
             count = public.n_users * math.sqrt(self.p / public.n_items)
             found = Offsets(np.full(public.n_items, count), np.zeros(public.n_items))
@@ -168,7 +179,7 @@ class Gradient:
 
         size: variance of an entry of U and V, for which U V^T has the variance to be explained.
         """
-        rank = usual_rank(public, self.rank)
+        rank = rank_of(self.earlier, public, self.rank)
         if self.p is not None:
             rank = max(rank, 1)
         unit = public.width / 4
@@ -217,6 +228,12 @@ class Recipe:
         ridge: NDArray[np.float64] = (self.chance * weight + left / n) / self.size**2
         return ridge[:, None]
 
-    def random_start(self, public: Public, seed: int) -> NDArray[np.float64]:
-        rng = np.random.default_rng(seed)
-        return rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.size)
+    def begin(
+        self, curator: Curator, rows: Rows, n: NDArray[np.float64], gradient: Gradient
+    ) -> Begun:
+        """The first item factors, and where ridges pull them to."""
+        if self.spectral:
+            return begin(None, self.spectral.ask(curator, rows, n))
+        rng = np.random.default_rng(gradient.seed)
+        V = rng.standard_normal((len(n), self.rank)) * math.sqrt(self.size)
+        return begin(gradient.earlier, V)

@@ -121,6 +121,8 @@ class Implicit:
 
         m factors would be no model at all: every row would be its own prediction.
         """
+        if als.start:
+            raise ValueError("ALS takes no start for implicit feedback: its users do another step")
         n, m = public.n_users, public.n_items
         s = strength(public)
         found = round(min(0.4 * s**0.75, 1.25 * math.sqrt(n), m / 4, MOST_FACTORS))

@@ -55,20 +55,23 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     if h.rank == 0:
         offsets = h.offset_steps.ask(curator)
         centring = h.offset_steps.centring(public, offsets.values)
-        return h.fold(h.start(public, als.seed), centring)
-    prepared = Preparation(options, h.offset_steps, public, counts_wanted=True).ask(curator)
+        return h.fold(h.start(public, als)[0], centring)
+    preparation = Preparation(options, h.offset_steps, public, counts_wanted=True)
+    prepared = preparation.ask(curator, als.start)
     n = prepared.counts
     centring = Centring(prepared.centring.offsets)
     rows = replace(prepared.rows, clip=public.width, centring=centring)
     noise = curator.plan["factors.gradient"].std
-    V = h.start(public, als.seed)
+    V, home = h.start(public, als)
     V = h.levelled(V * prepared.frequent[:, None])
     for t in range(als.steps):
         answer = curator.noisy_sum(asked(h, rows, h.fold(V, centring)), "factors")
         X, C = shrunk_grams(answer["gram"], n, curator.plan["factors.gram"].std, h.rank)
         h = h.told(answer, curator.plan, C, n)
-        b = h.averaging if t else 1.0
-        step = likelihood_step(X, n, C, answer["gradient"], V, h.ridge(n, noise))
+        b = h.averaging if t or als.start else 1.0
+        ridge = h.ridge(n, noise)
+        g = answer["gradient"] + ridge[:, None] * home
+        step = likelihood_step(X, n, C, g, V, ridge)
         del answer, X  # their memory is what the next sums need
         V = h.levelled(((1 - b) * V + b * step) * prepared.frequent[:, None])
     return h.fold(V, centring)

@@ -23,6 +23,7 @@ from tacit.solvers.item_solves import by_items, positive_part, solved, symmetric
 from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.preparation import Preparation
 from tacit.solvers.pricing import priced
+from tacit.solvers.warm_start import begin, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,16 +42,16 @@ def plan(options: PerItem, als: ALS, public: Public) -> Plan:
 
 def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     loss = _Loss.of(options, als, curator.public)
-    prepared = loss.preparation.ask(curator)
+    prepared = loss.preparation.ask(curator, als.start)
     rows = replace(prepared.rows, centring=prepared.centring, clip=loss.clip)
     ridge = loss.item_ridges(prepared)
-    V = loss.start(curator, rows, als.seed)
+    V, _ = begin(als.start, loss.start(curator, rows, als.seed))
     V[~prepared.frequent] = 0
     for t in range(als.steps):
         users = UserFactors(loss.fold(V, prepared.centring), options.user_bound)
         answer = curator.noisy_sum(LeastSquares(rows, users), "factors")
         K = loss.penalty(curator, users)
-        b = loss.averaging if t else 1.0
+        b = loss.averaging if t or als.start else 1.0
         step = loss.item_factors(answer["gram"], answer["rhs"], K, ridge)
         V = loss.in_basis((1 - b) * V + b * step)
         V[~prepared.frequent] = 0
@@ -71,9 +72,11 @@ class _Loss:
 
     @classmethod
     def of(cls, options: PerItem, als: ALS, public: Public) -> _Loss:
+        if als.start and options.start == "spectral":
+            raise ValueError("a spectral start is paid for and this model is there: take one")
+        # No factor is a level here.
+        als = replace(als, rank=rank_of(als.start, public, als.rank) or 1, start=None)
         h = als.recipe(public)
-        if h.rank == 0:
-            h = replace(als, rank=1).recipe(public)
         counts = options.item_power > 0
         preparation = Preparation(options, h.offset_steps, public, counts_wanted=counts)
         ridge = options.ridge or 1.0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,16 +12,18 @@ import numpy as np
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import ItemGradient, Rows, UserFactors
 from tacit.folding import Centring, FoldIn
-from tacit.mechanisms.posterior import Posterior
+from tacit.mechanisms.posterior import FIRST_SIZE, Posterior
 from tacit.solvers import posterior_sample
 from tacit.solvers.offsets import OffsetSteps
-from tacit.solvers.strength import strength, usual_rank
+from tacit.solvers.strength import strength
+from tacit.solvers.warm_start import WarmStart, begin, check_start, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
+    from tacit.solvers.warm_start import Begun
 
 LEVEL = 0.4  # deviation of users' levels, as a share of a quarter of the scale's width
 
@@ -55,11 +57,12 @@ class Langevin:
     row_bound: a user's root mean square residual counts as at most this share of the width.
     offset_share: of mu^2, for offsets with counts; the gradients get the rest.
     seed: of the random factors it starts from; noise has no seed.
+    start: an earlier model to begin from, whose offsets and factors are then what ridges pull to.
 
     guarantee="posterior" is the paper's Algorithm 1 in place of all this: one sample of the factors
     from a posterior at the temperature that the budget allows. It is private if the sample is
     exact, which no finite chain is; so it wants converged="assumed", and its statement says NOT
-    PRIVATE. It uses rank (8 by default), steps, and
+    PRIVATE. It uses rank (8 by default), steps, start (where the chain begins), and
 
     trim: tau, at most so many ratings of a user enter.
     kappa: predictions stay within the scale and this much beyond either end.
@@ -86,6 +89,7 @@ class Langevin:
     kappa: float = 1.0
     most_weight: float = 1.0
     ridge: float = 1.0
+    start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         if self.guarantee not in {"noisy-gradient", "posterior"}:
@@ -98,6 +102,7 @@ class Langevin:
         for name, least in (("rank", 0), ("steps", 1), ("seed", 0), ("trim", 1), ("kappa", 0)):
             if (value := getattr(self, name)) is not None and not least <= value < math.inf:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
+        check_start(self.start)
         self._check_shares()
 
     def _check_shares(self) -> None:
@@ -133,11 +138,15 @@ class Langevin:
     def fit(self, curator: Curator) -> FoldIn:
         public = curator.public
         if self.guarantee == "posterior":
-            return posterior_sample.fit(self.target(public), curator, self.steps)
+            target = self.target(public)
+            if self.start:
+                first = self.start.scaled(target.n_items, FIRST_SIZE)
+                target = replace(target, first=first)
+            return posterior_sample.fit(target, curator, self.steps)
         h = self.recipe(public)
-        offsets = h.offset_steps.ask(curator)
+        offsets = h.offset_steps.ask(curator, self.start)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
-        V = h.start(public, self.seed)
+        V, home = h.start(public, self)
         if h.rank == 0:
             return h.fold(V, centring)
         # From here on the level is a factor, so it is found together with the others.
@@ -151,7 +160,7 @@ class Langevin:
             g = answer["gradient"] / self.sample_rate
             ridge = h.ridge(n, zeta[t - 1] / 2, public)
             Lambda, P = self.unknown * n + ridge, 1 / (n + ridge)
-            V = V + eta * P[:, None] * (g - Lambda[:, None] * V)
+            V = V + eta * P[:, None] * (g + ridge[:, None] * home - Lambda[:, None] * V)
             V[:, 0] = h.level
             if t > self.average_from * self.steps:
                 weight += eta
@@ -171,9 +180,11 @@ class Langevin:
     def target(self, public: Public) -> Posterior:
         """What guarantee="posterior" samples; 8 factors if no rank is given."""
         rank = 8 if self.rank is None else max(self.rank, 1)
+        if self.start:
+            rank = rank_of(self.start, public, self.rank)
         return Posterior(
             n_items=public.n_items,
-            rank=min(rank, public.n_items),
+            rank=rank if self.start else min(rank, public.n_items),
             low=public.low,
             high=public.high,
             trim=self.trim,
@@ -191,7 +202,7 @@ class Langevin:
         `strength` tells how many factors stand above the noise, and how much of the budget the
         offsets, which come first, should get.
         """
-        rank = usual_rank(public, self.rank)
+        rank = rank_of(self.start, public, self.rank, level=1)
         share = self.offset_share or float(np.clip(32 / strength(public), 0.18, 0.9))
         share = share if rank else 1.0
         unit = public.width / 4
@@ -230,9 +241,10 @@ class Recipe:
         """How a user finds her own factors: their prior covariance is I."""
         return FoldIn(V.astype(np.float32), centring, ridge=self.chance)
 
-    def start(self, public: Public, seed: int) -> NDArray[np.float64]:
-        """Random item factors of about the expected size."""
-        rng = np.random.default_rng(seed)
+    def start(self, public: Public, h: Langevin) -> Begun:
+        """Item factors of about the expected size: random, or those of an earlier model."""
+        rng = np.random.default_rng(h.seed)
         V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
+        V, home = begin(h.start, V, level=1)
         V[:, :1] = self.level
-        return V
+        return V, home

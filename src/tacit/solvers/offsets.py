@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting.public import Public
     from tacit.mechanisms.curator import Curator
+    from tacit.solvers.warm_start import WarmStart
 
 
 COUNTS_OF_OFFSETS = 0.15
@@ -84,8 +85,11 @@ class OffsetSteps:
         """A rating less its item's offset and the user's mean, around the middle of the scale."""
         return Centring((public.low + public.high) / 2 + offsets, self.mean_ridge)
 
-    def ask(self, curator: Curator) -> Offsets:
-        """Release the counts, then the sums step by step."""
+    def ask(self, curator: Curator, start: WarmStart | None = None) -> Offsets:
+        """Release the counts, then the sums step by step.
+
+        With a start its offsets are what the sums correct, and shrinking leads back to them.
+        """
         public, plan = curator.public, curator.plan
         noisy = curator.noisy_sum(ItemCounts(public.n_items, Rows()), "counts")["count"]
         counts = np.maximum(noisy, max(plan["counts.count"].std, 1e-3))
@@ -95,14 +99,16 @@ class OffsetSteps:
         # which the sum of all weights tells the mean.
         rating_variance = (public.width / 4) ** 2 * counts * public.n_users / counts.sum()
 
-        b = np.zeros(public.n_items)
+        first = np.zeros(public.n_items) if start is None else start.offsets(public)
+        b = first.copy()
         total = np.zeros(public.n_items)
         for t in range(1, self.steps + 1):
             rows = Rows(clip=public.width, centring=self.centring(public, b))
             question = ItemSums(public.n_items, rows, self.row_bound)
-            # The answer is about rating - mean - b; adding b * weight makes it about rating - mean.
-            total += curator.noisy_sum(question, "offsets")["sum"] + b * counts
-            b = shrunk_offsets(
+            # The answer is about rating - mean - b; with (b - first) * weight it is about what b
+            # is to become, less where it began.
+            total += curator.noisy_sum(question, "offsets")["sum"] + (b - first) * counts
+            b = first + shrunk_offsets(
                 total / t,
                 counts,
                 noise_variance=plan["offsets.sum"].std ** 2 / t,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.curator import Curator
     from tacit.solvers.offsets import OffsetSteps
     from tacit.solvers.per_item import PerItem
+    from tacit.solvers.warm_start import WarmStart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +68,11 @@ class Preparation:
             planned += priced(again, "recounts", {"count": options.count_share})
         return planned
 
-    def ask(self, curator: Curator) -> Prepared:
+    def ask(self, curator: Curator, start: WarmStart | None = None) -> Prepared:
         m = self.public.n_items
         centring, counts = Centring(np.zeros(m)), np.ones(m)
         if self.options.centring == "user":
-            offsets = self.offset_steps.ask(curator)
+            offsets = self.offset_steps.ask(curator, start)
             centring = self.offset_steps.centring(self.public, offsets.values)
             counts = offsets.counts
         if self.options.centring == "global":

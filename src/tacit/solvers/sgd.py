@@ -15,6 +15,8 @@ from tacit.descent import Descent, Snapshots, State, in_memory, stored
 from tacit.descent.chunks import Order, Survey
 from tacit.folding import Centring, FoldIn
 from tacit.mechanisms.unprotected import raw_result, unprotected
+from tacit.solvers.sgd_start import fold_into
+from tacit.solvers.warm_start import WarmStart, check_start, rank_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +52,7 @@ class SGD:
     order: "deterministic" gives the same bits for any number of threads; "lock-free" lets threads
         overwrite each other's steps on an item.
     seed: of the first factors.
+    start: an earlier model to begin from; each user folds in, so that it predicts what that did.
     stream: a folder into which the arranged ratings are written as Parquet, to be read from there
         in every epoch instead of from memory.
     snapshots: a folder for the state of a training, which has the users' factors in it; a training
@@ -64,6 +67,7 @@ class SGD:
     temperature: float = 0.0
     order: Order = "deterministic"
     seed: int = 0
+    start: WarmStart | None = None
     stream: str | None = field(default=None, metadata={"of_this_machine": True})
     snapshots: str | None = field(default=None, metadata={"of_this_machine": True})
 
@@ -76,6 +80,7 @@ class SGD:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
         if not 0 < self.rate < 1:
             raise ValueError(f"rate must be above 0 and below 1, got {self.rate}")
+        check_start(self.start)
         if self.order not in ("deterministic", "lock-free"):
             raise ValueError(f'order must be "deterministic" or "lock-free", got {self.order!r}')
 
@@ -85,6 +90,7 @@ class SGD:
                 "SGD works on raw ratings and bounds nobody's weight, so no noise makes it "
                 "private: train it with epsilon=math.inf, or take ALS for a finite epsilon"
             )
+        rank_of(self.start, public, self.rank)
         return Plan((unprotected(RELEASE),))
 
     def fit(self, curator: Curator) -> FoldIn:
@@ -100,6 +106,16 @@ class Training:
     low: float
     high: float
 
+    @property
+    def middle(self) -> float:
+        """Of the scale; the steps count from there."""
+        return (self.low + self.high) / 2
+
+    @property
+    def unit(self) -> float:
+        """Of the steps."""
+        return (self.high - self.low) / 4
+
     def __call__(self, rows: RawRows) -> FoldIn:
         h = self.solver
         survey = Survey.of(self._scaled(rows), rows.n_items)
@@ -109,6 +125,10 @@ class Training:
             else stored(Path(h.stream), self._scaled(rows), survey, h.order)
         )
         state = State.first(rows.n_users, chunks.numbering.rows, h.rank, h.seed)
+        row = chunks.numbering.row_of
+        if h.start:
+            fold_into(state, h.start, rows, row, self.unit)
+            state.item_offsets[row] -= self.middle / self.unit + survey.mean
         descent = Descent(h.epochs, h.rate, h.decay, h.ridge, h.temperature)
         descent.run(
             chunks,
@@ -117,7 +137,6 @@ class Training:
             source=rows.source,
             snapshots=self._snapshots(rows, survey),
         )
-        row = chunks.numbering.row_of
         return self._fold(survey.mean + state.item_offsets[row], state.V[row, : h.rank])
 
     def rehearsed(self, n_users: int, n_items: int) -> FoldIn:
@@ -126,16 +145,14 @@ class Training:
 
     def _scaled(self, rows: RawRows) -> Iterator[UserBlock]:
         """Ratings in the unit of the steps, from the middle of the scale."""
-        middle, unit = (self.low + self.high) / 2, (self.high - self.low) / 4
         for block in rows.blocks():
-            yield block.with_values(((block.values - middle) / unit).astype(np.float32))
+            yield block.with_values(((block.values - self.middle) / self.unit).astype(np.float32))
 
     def _fold(self, offsets: NDArray[Any], V: NDArray[np.float32]) -> FoldIn:
         """How a user finds her factors: her part of the objective, with her mean for her offset."""
-        middle, unit = (self.low + self.high) / 2, (self.high - self.low) / 4
         return FoldIn(
             np.ascontiguousarray(V),
-            Centring((middle + unit * offsets).astype(np.float64), _MEAN_RIDGE),
+            Centring((self.middle + self.unit * offsets).astype(np.float64), _MEAN_RIDGE),
             ridge=max(self.solver.ridge, 1e-6),
             ridge_power=1.0,
         )
@@ -148,5 +165,7 @@ class Training:
             name: getattr(h, name)
             for name in ("rank", "rate", "decay", "ridge", "temperature", "order", "seed")
         }
+        if h.start:
+            made_of["start"] = h.start.fingerprint
         ratings = [rows.n_users, rows.n_items, int(survey.counts.sum()), survey.mean]
         return Snapshots(Path(h.snapshots), SNAPSHOT_EVERY, {**made_of, "ratings": ratings})

@@ -136,5 +136,5 @@ class SVD:
             return np.linalg.eigh(moment.matrix(curator, rows))[1][:, -self._rank(public) :]
         rng = np.random.default_rng(self.seed)
         for _ in range(self._rank(public)):
-            V = np.column_stack([V, moment.ask(curator, rows, rng, beside=V).v])
+            V = np.column_stack([V, moment.ask(curator, rows, rng, beside=V)])
         return V

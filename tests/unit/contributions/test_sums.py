@@ -186,6 +186,12 @@ def test_power_and_covariance(block, rows, rng, row_bound):
     assert_near(product, A.T @ (A @ v), bound)
     energy = real(PowerEnergy(rows, row_bound, v), block)["energy"]
     assert_near(energy, np.array([np.sum((A @ v) ** 2)]), bound)
+    s = np.clip(A @ v, -0.2 * row_bound, 0.2 * row_bound)
+    assert (np.abs(A @ v) > np.abs(s)).any() == (row_bound < 2)
+    product = real(PowerProduct(rows, row_bound, v, along=0.2), block)["product"]
+    assert_near(product, A.T @ s, bound)
+    energy = real(PowerEnergy(rows, row_bound, v, along=0.2), block)["energy"]
+    assert_near(energy, np.array([np.sum(s**2)]), bound)
     covariance = real(Covariance(N_ITEMS, rows, row_bound), block)["covariance"]
     assert_near(covariance, plain.triangle(A.T @ A), bound)
 
@@ -248,6 +254,9 @@ def test_power_product_refuses_a_direction_that_is_not_of_length_1():
             PowerProduct(Rows(), 1.0, v)
         with pytest.raises(ValueError, match="length 1"):
             PowerEnergy(Rows(), 1.0, v)
+    for share in (0.0, 1.1, np.nan):
+        with pytest.raises(ValueError, match="along must be above 0"):
+            PowerProduct(Rows(), 1.0, np.eye(N_ITEMS)[0], along=share)
 
 
 @pytest.mark.parametrize("bound", [0.4, 50.0])

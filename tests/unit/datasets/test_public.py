@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from tacit.datasets import find, load
 from tacit.datasets.public import SETS
 
 ROWS = [(7, 1, 4), (7, 3, 2), (9, 3, 5), (12, 2, 1)]
+NEVER_AGAIN = [(7, 1, 80), (7, 3, 40), (9, 3, 100), (12, 2, 0)]
 TITLES = {1: "Toy Story (1995)", 2: "Amélie (2001)", 3: "Good, the Bad, the (1966)", 4: "Unseen"}
 LATIN = "latin-1"
 
@@ -71,6 +73,27 @@ def music(folder):
     (folder / "trainIdx1.txt").write_text("".join(blocks))
 
 
+def artists(folder):
+    rows = "".join(f"{u}\t{i}\t{255 if r == 1 else 20 * r}\n" for u, i, r in ROWS)
+    (folder / "ydata-ymusic-user-artist-ratings-v1_0.txt").write_text(rows)
+    names = "".join(f"{i}\t{title}\n" for i, title in TITLES.items())
+    (folder / "ydata-ymusic-artist-names-v1_0.txt").write_text(names, LATIN)
+
+
+def songs(folder, place="train_{}.txt"):
+    """The users of one file come in no other."""
+    for part in range(10):
+        rows = "".join(f"{u}\t{i}\t{r}\n" for u, i, r in ROWS if u % 10 == part) or "99\t1\t5\n"
+        path = folder / place.format(part)
+        if part in {2, 7, 9}:
+            packed = path.suffix == ".gz"
+            path.write_bytes(gzip.compress(rows.encode()) if packed else rows.encode())
+
+
+def songs_packed(folder):
+    songs(folder, "ydata-ymusic-user-song-ratings-meta-v1_0-train_{}.txt.gz")
+
+
 def converted(folder):
     columns = zip(*ROWS, strict=True)
     table = pa.table(dict(zip(("user", "item", "rating"), map(pa.array, columns), strict=True)))
@@ -88,6 +111,9 @@ FORMATS = [
     ("netflix", prize),
     ("netflix", prize_in_parts),
     ("yahoo-music", music),
+    ("yahoo-r1", artists),
+    ("yahoo-r2", songs),
+    ("yahoo-r2", songs_packed),
     ("ml-1m", converted),
 ]
 
@@ -111,7 +137,7 @@ def test_loads(tmp_path, monkeypatch, name, write):
     monkeypatch.setenv("TACIT_DATA", str(tmp_path))
     assert find(name) == folder
     for found in (load(name), tacit.datasets.load(name, folder)):
-        assert rows(found) == ROWS
+        assert rows(found) == (NEVER_AGAIN if name == "yahoo-r1" else ROWS)
         assert (found.scale.low, found.scale.high) == SETS[name].scale
         assert found.scale.origin == "declared"
         if SETS[name].catalogue:
@@ -127,6 +153,25 @@ def test_options_of_read_are_passed_on(tmp_path):
     some = load("netflix", tmp_path, items=[3, 1], unknown_items="drop")
     assert rows(some) == [(7, 3, 2.0), (7, 1, 4.0), (9, 3, 5.0)]
     assert some.n_users == 3
+
+
+def test_parts_that_are_kept_apart(tmp_path):
+    music(tmp_path)
+    songs(tmp_path)
+    (tmp_path / "validationIdx1.txt").write_text(
+        "7|1\n2\t30\t3811\t13:24:00\n9|1\n1\t90\t1\t0:00\n"
+    )
+    (tmp_path / "test_3.txt").write_text("13\t3\t2\n13\t8\t2\n")
+    (tmp_path / "test_7.txt").write_text("7\t2\t4\n")
+    for name, part, wanted in (
+        ("yahoo-music", "validation", [(7, 2, 30), (9, 1, 90)]),
+        ("yahoo-r2", "test", [(7, 2, 4), (13, 3, 2)]),
+    ):
+        train = load(name, tmp_path)
+        ids = train.catalogue.ids.tolist()
+        assert rows(load(name, tmp_path, part=part, items=ids, unknown_items="drop")) == wanted
+    with pytest.raises(DataError, match=r"no part 'test' of 'yahoo-music' \(train, validation\)"):
+        load("yahoo-music", tmp_path, part="test")
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -162,6 +207,11 @@ def test_damaged_titles(tmp_path, line):
         ("ml-20m", comma, "ratings.csv", "userId,movieId,rating,timestamp\n1,2,9.0,4\n", "scale"),
         ("netflix", prize_in_parts, "combined_data_2.txt", "1,2,2005-09-06\n", "begins with rows"),
         ("yahoo-music", music, "trainIdx1.txt", "7|2\n3\t4\t5\t0:00\n", "cut short"),
+        ("yahoo-r1", artists, "ydata-ymusic-artist-names-v1_0.txt", "1\n", "line 1 is not an art"),
+        ("yahoo-r1", artists, "ydata-ymusic-user-artist-ratings-v1_0.txt", "1\t2\t101\n", "scale"),
+        ("yahoo-r2", songs, "train_7.txt", "1\t2\n", "every line must have a user, an item and a"),
+        ("yahoo-r2", songs, "train_7.txt", "1\t2\t\n", "every line must have"),
+        ("yahoo-r2", songs, "train_9.txt", "1\tAnn\t4\n", "every line must have"),
     ],
 )
 def test_damaged_ratings(tmp_path, name, write, file, text, message):

@@ -113,8 +113,9 @@ def test_dense_and_oja_agree_within_a_hundredth(rng, mu):
     errors = {}
     for direction in ("dense", "oja"):
         solver = FrankWolfe(
-            steps=6, row_bound=1.5, offset_share=0.0, direction=direction, oja_steps=30
-        )
+            steps=6, row_bound=1.5, offset_share=0.0, direction=direction, oja_steps=30,
+            alignment=1.0,
+        )  # fmt: skip
         Y = whole(trained(solver, block, mu=mu), block)
         errors[direction] = float(np.sqrt(np.mean((Y - ratings)[~seen] ** 2)))
     assert errors["oja"] == pytest.approx(errors["dense"], rel=0.01)
@@ -138,8 +139,26 @@ def test_every_direction_of_a_plan_costs_what_the_paper_should_have_charged():
     plan = plan.scaled(plan.mu / public.mu)
     assert plan["steps.covariance"].l2 == 4.0
     assert plan["first.covariance"].l2 == 1.0
-    assert plan["steps.covariance"].std == pytest.approx(4 * math.sqrt(5) / 0.5)
-    assert plan["first.covariance"].std == pytest.approx(1 * math.sqrt(5) / 0.5)
+    assert plan["steps.covariance"].std == pytest.approx(4 * math.sqrt(5 / 0.95) / 0.5)
+    assert plan["first.covariance"].std == pytest.approx(1 * math.sqrt(5 / 0.95) / 0.5)
+
+
+def test_five_products_of_rows_cut_along_them_are_as_noisy_as_the_dense_matrix():
+    public = Public(1000, 50, low=0, high=1, mu=0.5)
+    noise = {}
+    for direction in ("dense", "oja"):
+        solver = FrankWolfe(steps=6, direction=direction)
+        plan = solver.plan(public)
+        top = solver._top("steps", public)
+        noise[direction] = top.noise_of_product(plan.scaled(plan.mu / public.mu))
+    assert noise["oja"] == pytest.approx(noise["dense"])
+
+
+def test_rows_are_cut_along_a_direction_only_where_there_is_noise():
+    solver = FrankWolfe(direction="oja")
+    private, exact = (Public(1000, 50, low=0, high=1, mu=mu) for mu in (0.5, math.inf))
+    assert solver.plan(private)["steps.product"].l2 == pytest.approx(math.sqrt(0.1))
+    assert solver.plan(exact)["steps.product"].l2 == 1.0
 
 
 def test_a_large_catalogue_is_sent_to_oja():
@@ -243,6 +262,7 @@ def test_eigenvalues_lose_what_noise_lent_them(rng):
         (lambda: FrankWolfe(residual_bound=2.5), "residual_bound must be above 0 and at most 2"),
         (lambda: FrankWolfe(direction="sparse"), "direction must be 'dense' or 'oja'"),
         (lambda: FrankWolfe(failure=0.0), "failure must be"),
+        (lambda: FrankWolfe(alignment=0.0), "alignment must be above 0 and at most 1"),
         (lambda: FrankWolfe(offset_share=1.0), "offset_share must be"),
         (lambda: SVD(method="pca"), "method must be"),
         (lambda: SVD(direction="oja"), "goes with method='local-projection'"),

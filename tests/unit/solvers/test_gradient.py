@@ -178,7 +178,7 @@ def test_users_who_remember_nothing_come_to_the_same_bits(experiment):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"start": "warm"}, "start must be 'random' or 'spectral', got 'warm'"),
+        ({"start": "warm"}, "start must be 'random', 'spectral' or a WarmStart, got 'warm'"),
         ({"eta": 1.5}, "eta must be above 0 and at most 1, got 1.5"),
         ({"eta": math.nan}, "eta must be above 0"),
         ({"alpha_1": math.inf}, "alpha_1 must be a positive number, got inf"),
