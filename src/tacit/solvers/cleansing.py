@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tacit.solvers.normal_equations import leading
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -62,9 +64,8 @@ def without_noise(values: NDArray[np.float64], noise: float, n: int) -> NDArray[
 
 def factors_of(C: Cleansed, rank: int) -> tuple[NDArray[np.float64], float]:
     """Item factors V with V V^T near C, and the variance of a rating that they leave over."""
-    values, vectors = np.linalg.eigh(C.values)
-    top = without_noise(values[-rank:], C.noise, len(values))
-    V = vectors[:, -rank:] * np.sqrt(top)
+    values, vectors = leading(C.values, rank)
+    V = vectors * np.sqrt(without_noise(values, C.noise, len(C.values)))
     left = float(np.mean(np.diag(C.values))) - float(np.mean(np.sum(V**2, axis=1)))
     return V, left
 

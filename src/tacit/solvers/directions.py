@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import eigh
 
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import Covariance, PowerProduct
 from tacit.contributions.base import triangle
-from tacit.solvers.normal_equations import unpacked
+from tacit.solvers.normal_equations import leading, unpacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +66,7 @@ class Dense:
         W = self.matrix(curator, rows)
         if near is not None:
             W += self.noise_of_product(curator.plan) * math.sqrt(len(W)) * np.outer(near, near)
-        return eigh(W, subset_by_index=(len(W) - 1, len(W) - 1))[1][:, 0]
+        return leading(W, 1)[1][:, 0]
 
 
 @dataclass(frozen=True, slots=True)

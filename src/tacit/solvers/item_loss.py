@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse.linalg import eigsh
 
 from tacit.accounting.release import Plan
 from tacit.contributions import Covariance, LeastSquares, SharedGram, UserFactors
 from tacit.contributions.covariance import ROW_BITS
 from tacit.folding import Centring, FoldIn
 from tacit.solvers.item_solves import by_items, positive_part, solved, symmetric
-from tacit.solvers.normal_equations import unpacked
+from tacit.solvers.normal_equations import leading, unpacked
 from tacit.solvers.preparation import Preparation
 from tacit.solvers.pricing import priced
 from tacit.solvers.warm_start import begin, rank_of
@@ -158,7 +157,7 @@ class _Loss:
         V = np.random.default_rng(seed).standard_normal((m, self.rank))
         if self.options.start == "spectral":
             noisy = curator.noisy_sum(self.moment(rows), "start")["covariance"]
-            V = top_eigenvectors(unpacked(noisy, m), V) * math.sqrt(m)
+            V = leading(unpacked(noisy, m), V.shape[1])[1] * math.sqrt(m)
         return V * self._size
 
     def moment(self, rows: Rows) -> Covariance:
@@ -175,15 +174,3 @@ class _Loss:
     def _size(self) -> float:
         """Deviation of the first factors."""
         return self.options.start_size * self.public.width / (4 * math.sqrt(self.rank))
-
-
-def top_eigenvectors(A: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Orthonormal eigenvectors of the largest eigenvalues, as many as `first` has columns.
-
-    The search starts from one of its columns, so that the result is the same each time.
-    """
-    m, rank = first.shape
-    if m < 10 * rank or not A.any():
-        return np.linalg.eigh(A)[1][:, -rank:]
-    vectors: NDArray[np.float64] = eigsh(A, k=rank, which="LA", v0=first[:, 0])[1]
-    return vectors

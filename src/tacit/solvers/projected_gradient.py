@@ -15,7 +15,7 @@ from tacit.contributions.base import triangle
 from tacit.folding import FoldIn
 from tacit.solvers.cleansing import without_noise
 from tacit.solvers.directions import check_pairs
-from tacit.solvers.normal_equations import unpacked
+from tacit.solvers.normal_equations import leading, unpacked
 from tacit.solvers.start import Start
 from tacit.user_steps import GradientReplay
 
@@ -77,10 +77,10 @@ class ProjectedGradient:
         for t in range(self.steps):
             Z = DescendedRows(FoldIn(V, centring, step=Y))
             W = unpacked(curator.noisy_sum(Z, "rows")["gram"], n)
-            values, vectors = np.linalg.eigh(W)
+            values, vectors = leading(W, rank)
             sigma = curator.plan["rows.gram"].std
-            s = np.sqrt(without_noise(values[-rank:], sigma / math.sqrt(2), n))
-            v = vectors[:, -rank:].astype(np.float32)
+            s = np.sqrt(without_noise(values, sigma / math.sqrt(2), n))
+            v = vectors.astype(np.float32)
             turn = V[:, -rank:].astype(np.float64).T @ v
             Y = replace(
                 Y,

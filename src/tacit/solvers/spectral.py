@@ -11,7 +11,7 @@ import numpy as np
 from tacit.accounting.release import Release
 from tacit.contributions import Covariance, PowerProduct
 from tacit.contributions.base import triangle
-from tacit.solvers.normal_equations import unpacked
+from tacit.solvers.normal_equations import leading, unpacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,8 +77,8 @@ class SpectralStart:
         A = unpacked(curator.noisy_sum(question, "start")["covariance"], m)
         # One user's y_j^2 says nothing about two items that are rated alike.
         np.fill_diagonal(A, 0.0)
-        S, Q = np.linalg.eigh(A)
-        return np.maximum(S[-self.rank :], 0.0), Q[:, -self.rank :]
+        S, Q = leading(A, self.rank)
+        return np.maximum(S, 0.0), Q
 
     def _products(self, curator: Curator, rows: Rows) -> tuple[NDArray[np.float64], ...]:
         rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from tacit.contributions import Rows, Seen
 from tacit.folding import FoldIn
 from tacit.solvers.cleansing import cleansed, factors_of, nearest
 from tacit.solvers.directions import Dense, Oja
+from tacit.solvers.normal_equations import leading
 from tacit.solvers.start import Start
 from tacit.user_steps import Neighbours, Projection
 
@@ -133,7 +134,7 @@ class SVD:
         rows, moment = Rows(public.width, centring, weighting="ones"), self._rows_moment(public)
         V = np.zeros((public.n_items, 0))
         if isinstance(moment, Dense):
-            return np.linalg.eigh(moment.matrix(curator, rows))[1][:, -self._rank(public) :]
+            return leading(moment.matrix(curator, rows), self._rank(public))[1]
         rng = np.random.default_rng(self.seed)
         for _ in range(self._rank(public)):
             V = np.column_stack([V, moment.ask(curator, rows, rng, beside=V)])

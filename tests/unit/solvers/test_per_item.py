@@ -17,8 +17,8 @@ from tacit.mechanisms.entropy import SeededSource
 from tacit.mechanisms.rehearsal import Rehearsal
 from tacit.solvers import ALS
 from tacit.solvers.item_likelihood import shrunk_grams
-from tacit.solvers.item_loss import top_eigenvectors
 from tacit.solvers.item_solves import by_items, positive_part, solved, symmetric
+from tacit.solvers.normal_equations import leading
 from tacit.solvers.per_item import PerItem
 
 N_USERS, N_ITEMS = 150, 24
@@ -195,12 +195,14 @@ def test_users_divide_by_a_public_number_and_items_by_released_ones(rng):
     assert fold.ridge_power == 0.5
 
 
-@pytest.mark.parametrize("large", [20, 300])
-def test_the_top_eigenvectors_are_those_of_the_largest_eigenvalues(rng, large):
+@pytest.mark.parametrize("large", [2, 20, 300])
+def test_leading_eigenvalues_are_the_largest(rng, large):
     Q = np.linalg.qr(rng.standard_normal((large, large)))[0]
     values = np.concatenate([[9.0, 7.0], np.linspace(-20, 3, large - 2)])
-    found = top_eigenvectors((Q * values) @ Q.T, rng.standard_normal((large, 2)))
-    np.testing.assert_allclose(found @ found.T, Q[:, :2] @ Q[:, :2].T, atol=1e-6)
+    top, vectors = leading((Q * values) @ Q.T, 2)
+    np.testing.assert_allclose(top, [7.0, 9.0])
+    np.testing.assert_allclose(np.abs(vectors.T @ Q[:, [1, 0]]), np.eye(2), atol=1e-6)
+    assert not leading(np.zeros((large, large)), 1)[0].any()
 
 
 # --- many small systems --------------------------------------------------------------------------
