@@ -23,11 +23,12 @@ Run = dict[str, Any]
 
 BLOCK = 1 << 18  # ratings
 AHEAD = 4  # blocks that wait
-PART = 1 << 20  # rows that the sort hands over at a time
-DUCKDB = 1e9  # its memory limit
+PART = 1 << 21  # ratings that are sorted at a time (tacit/data/sorting.py)
+DUCKDB = 320e6  # its memory limit
 HELD = 2.0**30  # bytes of shares that a Spark task holds (tacit/engines/shards.py)
-SORTED = 24.0  # bytes of a rating while it is sorted
+STORED = 12.0  # bytes of a rating in the database, and again in the file of parts
 IMPORTS = 110e6  # a process that has everything loaded
+STARTED = 260e6  # and has trained on two ratings
 TOLERANCE = 0.25
 
 
@@ -67,14 +68,9 @@ class Shape:
         return 4.5 * self.ratings + 8.0 * self.users
 
     @property
-    def sorting(self) -> float:
-        """Ratings to be sorted; those that memory does not hold are written and read once more."""
-        return self.ratings * (1 + max(1 - DUCKDB / (SORTED * self.ratings), 0))
-
-    @property
     def sorting_bytes(self) -> float:
-        """Temporary files while sorting: what does not fit into memory, and the rows on disk."""
-        return max(SORTED * self.ratings - DUCKDB, 0) + self.row_bytes
+        """Temporary files while sorting: as stored, by parts, and as rows on disk."""
+        return 2 * STORED * self.ratings + self.row_bytes
 
     @property
     def sums_bytes(self) -> float:
@@ -97,8 +93,9 @@ class Shape:
 
     def memory(self, threads: int = 2) -> dict[str, float]:
         """Bytes by component: of reading (DuckDB and its parts), and of a step."""
-        staged = min(DUCKDB, 44.0 * self.ratings)
-        reading = IMPORTS + 1.1 * staged + min(PART, self.ratings) * 20.0 * 6
+        staged = min(DUCKDB, STORED * self.ratings)
+        # A part is used while the next one waits and another is sorted.
+        reading = STARTED + 1.1 * staged + 3 * min(PART, self.ratings) * 2 * STORED
         blocks = (AHEAD + 1 + threads) * BLOCK * 8.0 + threads * BLOCK * 100.0
         return {
             "reading": reading,
@@ -137,7 +134,7 @@ class Rates:
         )
         return {
             "read, check, number": self.read_rating * shape.ratings,
-            "sort by user": self.sort_rating * shape.sorting,
+            "sort by user": self.sort_rating * shape.ratings,
             "counts, offsets": self.offset_rating * shape.ratings * (1 + shape.offset_steps),
             "ALS steps": step * shape.steps,
             "the rest": self.fixed,
@@ -163,7 +160,7 @@ def fit_rates(runs: list[tuple[Shape, Run]], tiny: tuple[Shape, Run], kind: str)
     others = [name for name in tiny[1]["stages"] if name != "ALS step"]
     return Rates(
         rate(lambda shape: shape.ratings, "read", "check, number"),
-        rate(lambda shape: shape.sorting, "sort by user"),
+        rate(lambda shape: shape.ratings, "sort by user"),
         rate(lambda shape: shape.ratings * (1 + shape.offset_steps), "counts", "item offsets"),
         *found.tolist(),
         fixed=spent(tiny[1], *others),

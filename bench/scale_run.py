@@ -81,6 +81,15 @@ def _descendants() -> list[str]:
     return sorted(ours - {str(os.getpid())})
 
 
+def nameless(folder: Path) -> Iterator[Path]:
+    """Files that this process has open there and that have no name, or none any more."""
+    for path in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            name = str(path.readlink())
+            if name.startswith(str(folder)) and name.endswith(" (deleted)"):
+                yield path
+
+
 @contextmanager
 def watched_disk(folder: Path) -> Iterator[list[float]]:
     """The most bytes that lay in the folder, as seen twice a second."""
@@ -89,7 +98,7 @@ def watched_disk(folder: Path) -> Iterator[list[float]]:
     def watch() -> None:
         while not enough.wait(0.5):
             sizes = []
-            for path in folder.rglob("*"):
+            for path in [*folder.rglob("*"), *nameless(folder)]:
                 with suppress(OSError):
                     sizes.append(path.stat().st_blocks * 512)
             most[0] = max(most[0], sum(sizes))

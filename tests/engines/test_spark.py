@@ -61,7 +61,10 @@ LATE = pytest.mark.nightly
 
 def on(spark, rows=ROWS, *, partitions=2, **keywords):
     spark.conf.set("spark.tacit.partitions", str(partitions))
-    return tacit.read(spark.createDataFrame(rows), **keywords)
+    try:
+        return tacit.read(spark.createDataFrame(rows), **keywords)
+    finally:
+        spark.conf.unset("spark.tacit.partitions")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ _BIGINT = "TRY_CAST(raw AS BIGINT)"
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The different ids of one column, as `raw` in `table`.
+    """The different ids of one column, as `raw` in `table`, and how many `rows` each has.
 
     text: they come from a file that says no types, so that they may be integers or strings.
     integers: they are integers, or all written as one writes an integer.
@@ -46,7 +46,9 @@ class Ids:
 def distinct(staging: Staging, source: str, role: Literal["user", "item"], *, untyped: bool) -> Ids:
     """The different ids of a column, checked to be of one type."""
     table = f"{source}_{role}s"
-    staging.run(f"CREATE TABLE {table} AS SELECT DISTINCT {role} AS raw FROM {source}")
+    staging.run(
+        f"CREATE TABLE {table} AS SELECT {role} AS raw, count(*) AS rows FROM {source} GROUP BY ALL"
+    )
     check_count(staging.value(f"SELECT count(*) FROM {table}"), role)
     if is_integer(staging.type_of(source, role)):
         if staging.value(f"SELECT count(*) FROM {table} WHERE {_BIGINT} IS NULL"):
@@ -86,17 +88,18 @@ def _refuse_two_spellings(staging: Staging, table: str, role: str) -> None:
 def number(staging: Staging, ids: Ids, table: str) -> None:
     """Create `table`: for each raw id its number `n`, in sorted order (strings by their bytes)."""
     staging.run(
-        f"CREATE TABLE {table} AS SELECT raw, "
+        f"CREATE TABLE {table} AS SELECT raw, rows, "
         f"CAST(row_number() OVER (ORDER BY {ids.key}) - 1 AS INTEGER) AS n FROM {ids.table}"
     )
 
 
 def number_range(staging: Staging, count: int, role: str, table: str) -> None:
-    """Create `table` for ids that are numbers already."""
+    """The same for ids that are numbers already, rated or not."""
     check_count(count, role)
     staging.run(
-        f"CREATE TABLE {table} AS SELECT range AS raw, CAST(range AS INTEGER) AS n "
-        f"FROM range({count})"
+        f"CREATE TABLE {table} AS SELECT range AS raw, coalesce(rows, 0) AS rows, "
+        f"CAST(range AS INTEGER) AS n FROM range({count}) LEFT JOIN "
+        f"(SELECT {role}, count(*) AS rows FROM ratings GROUP BY {role}) ON {role} = range"
     )
 
 

@@ -14,11 +14,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from tacit.data.block import UserBlock
 from tacit.data.errors import DataError
 from tacit.data.prepared import (
     CATALOGUE,
@@ -33,12 +31,9 @@ from tacit.data.prepared import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
+    from tacit.data.block import UserBlock
     from tacit.data.catalogue import Catalogue, Scale
     from tacit.data.ratings import Ratings
-
-    Part = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
 
 RATINGS_PER_GROUP = 1 << 18
 """About so many ratings are in memory at a time for each block that waits or is worked on."""
@@ -125,42 +120,6 @@ def prepare(
         f"prepared rows could not be written ({why}); make room where temporary files lie, or "
         "name another place: keep='folder', or the environment variable TMPDIR"
     )
-
-
-def whole_users(
-    parts: Iterable[Part],
-    n_users: int,
-    n_items: int,
-    levels: NDArray[np.float32] | None = None,
-) -> Iterator[UserBlock]:
-    """Parts in the order of user and item as blocks that hold each of the users once, and whole.
-
-    A user's row waits until it is complete; it has at most as many ratings as there are items.
-    """
-
-    def block(parts: list[Any], stop: int) -> UserBlock:
-        u, i, v = (np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True))
-        counts = np.bincount(u - np.int32(done), minlength=stop - done)
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-        own = None if levels is None else levels[done:stop]
-        return UserBlock(indptr, i.astype(np.int32), v.astype(np.float32), n_items, own, done)
-
-    done = 0
-    waiting: list[Part] = []
-    for part in parts:
-        u = part[0]
-        if not len(u):
-            continue
-        # Rows of the part's last user may go on in the next part.
-        start = int(np.searchsorted(u, u[-1]))
-        if start or (waiting and waiting[0][0][0] != u[0]):
-            yield block([*waiting, tuple(column[:start] for column in part)], int(u[-1]))
-            done, waiting = int(u[-1]), []
-        waiting.append((u[start:], part[1][start:], part[2][start:]))
-    yield block(waiting, n_users)
-
-
-_NOTHING = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 def _write_rows(

@@ -24,7 +24,7 @@ from tacit.data.listing import number_items, store_listing
 from tacit.data.numbering import distinct, id_array, number, number_range
 from tacit.data.options import Options
 from tacit.data.prepared import is_prepared, open_prepared
-from tacit.data.preparing import prepared, whole_users
+from tacit.data.preparing import prepared
 from tacit.data.ratings import Ratings
 from tacit.data.rows import Matrix, Stream
 from tacit.data.size import is_large
@@ -32,8 +32,12 @@ from tacit.data.spark import is_frame, read_frame
 from tacit.data.staging import Staging
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tacit.data.block import UserBlock
     from tacit.data.numbering import IdArray
     from tacit.data.rows import Picks, Rows
 
@@ -157,13 +161,12 @@ def _read(source: Any, options: Options, *, stream: bool, keep: str | Path | Non
         catalogue = number_items(staging, rows, listing, options)
         own = declared(staging, picks, options, n_users)
         levels = as_levels(own) if own is not None and options.privacy_unit == "level" else None
+        blocks = sorted_rows(staging, picks, options, scale, len(catalogue))
         if stream:
             if own is not None and levels is None:
                 raise DataError(_LEVELS_ONLY)
-            parts = sorted_rows(staging, picks, options, scale)
-            rows_of_users = whole_users(parts, n_users, len(catalogue), levels)
-            return prepared(keep, rows_of_users, n_users, catalogue, scale)
-        block = encode(staging, picks, options, scale, (found.rows, n_users, len(catalogue)))
+            return prepared(keep, _leveled(blocks, levels), n_users, catalogue, scale)
+        block = encode(blocks, found.rows, len(catalogue))
         own = own if levels is None else None
         users = _user_ids(staging, integers=integers)
         return Ratings(replace(block, levels=levels), users, catalogue, scale, own)
@@ -244,6 +247,17 @@ def _number_users(staging: Staging, rows: Rows) -> tuple[int, bool]:
             "check which column is the user's"
         )
     return n_users, integers
+
+
+def _leveled(
+    blocks: Iterable[UserBlock], levels: NDArray[np.float32] | None
+) -> Iterator[UserBlock]:
+    """The blocks with the levels of their users."""
+    done = 0
+    for block in blocks:
+        own = None if levels is None else levels[done : done + block.n_users]
+        yield replace(block, levels=own)
+        done += block.n_users
 
 
 def _user_ids(staging: Staging, *, integers: bool) -> IdArray:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from tacit.data.rows import Picks, Rows
 
-MEMORY = "1GB"
-"""What DuckDB may use before it spills to disk; the rest of a process comes on top."""
+MEMORY = "320MB"
+"""What DuckDB may use before it goes to disk; the rest of a process comes on top."""
 
 THREADS = 2
 """Fixed, because memory grows with it: the peak that bench/read.py measures then holds anywhere."""
@@ -62,7 +62,7 @@ _HINTS = {
 
 
 class Staging:
-    """DuckDB in memory; what does not fit spills to a folder that only this user can open.
+    """DuckDB in a folder that only this user can open.
 
     The folder is deleted at the end, whatever happens in between.
     """
@@ -72,7 +72,7 @@ class Staging:
         self._types: dict[str, dict[str, str]] = {}
 
     def __enter__(self) -> Self:
-        folder = Path(
+        self.folder = Path(
             self._exits.enter_context(
                 tempfile.TemporaryDirectory(prefix="tacit-read-", ignore_cleanup_errors=True)
             )
@@ -80,13 +80,18 @@ class Staging:
         config: dict[str, Any] = {
             "memory_limit": MEMORY,
             "threads": THREADS,
-            "temp_directory": str(folder / "spill"),
+            "temp_directory": str(self.folder / "spill"),
+            # Rows are read three times: packing them takes longer than it saves.
+            "force_compression": "uncompressed",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
         }
-        self._connection = duckdb.connect(config=config)
+        # In a file a part that was read is there still when its memory is wanted for another;
+        # a database in memory would write it again.
+        self._connection = duckdb.connect(self.folder / "rows", config=config)
         self.run("SET enable_progress_bar = false")  # it writes to standard output
+        self.run("PRAGMA disable_checkpoint_on_shutdown")  # nobody opens the file again
         self._exits.callback(self._connection.close)
         return self
 

@@ -22,7 +22,6 @@ import pytest
 import scipy.sparse
 
 import tacit.data.numbering
-from tacit.data.encode import sorted_rows
 from tacit.data.errors import DataError
 from tacit.data.read import read
 from tacit.data.staging import Staging
@@ -510,21 +509,13 @@ def one_of_many_files_goes_away(folder, patch):
     return folder, {"stream": True}
 
 
-@case("Check free disk space for temporary files")
+@case("rows could not be sorted (No space left on device)", "make room", "TMPDIR")
 def disk_full_while_sorting(folder, patch):
-    """The sort needs more than memory and disk together; reading did not."""
+    def full(*_):
+        raise OSError(28, "No space left on device", USER)
 
-    def starved(staging, *rest):
-        staging.run("SET max_temp_directory_size = '0KB'")
-        staging.run("SET memory_limit = '16MB'")
-        return sorted_rows(staging, *rest)
-
-    patch.setattr("tacit.data.read.sorted_rows", starved)
-    n = 700_000
-    user = np.random.default_rng(0).permutation(n)
-    table = pa.table({"user": user % 5000, "item": user // 5000, "rating": np.ones(n)})
-    pq.write_table(table, folder / "ratings.parquet")
-    return folder / "ratings.parquet", {"stream": True, "scale": (1, 5)}
+    patch.setattr("tacit.data.sorting.SpilledArray", full)
+    return pa.table(GOOD), {}
 
 
 @case("prepared rows could not be written (No space left on device)", "make room", "keep='folder'")

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import json
+import pkgutil
 import resource
 import stat
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
-from hypothesis import given
-from hypothesis import strategies as st
 
 import tacit
 import tacit.data.size
-import tacit.data.staging
 from tacit.data.block import UserBlock
 from tacit.data.errors import DataError
 from tacit.data.prepared import checksum
-from tacit.data.preparing import whole_users
 from tacit.data.size import is_large
 
 USER = "zebra-quill"  # must never be quoted
@@ -95,27 +92,6 @@ def test_levels_come_along_and_epsilons_are_refused():
     np.testing.assert_array_equal(np.concatenate(found), tacit.read(rows).block.levels)
     with pytest.raises(DataError, match="privacy_unit='epsilon' needs the rows in memory"):
         tacit.read(rows, stream=True, privacy_unit="epsilon")
-
-
-@given(
-    st.lists(st.integers(0, 5), max_size=8),
-    st.lists(st.integers(1, 4), max_size=20),
-)
-def test_parts_of_any_size_become_whole_users(lengths, cuts):
-    """Users without rows, users that span several parts, empty parts: each user once and whole."""
-    u = np.repeat(np.arange(len(lengths)), lengths).astype(np.int32)
-    i = np.concatenate([np.arange(n) for n in lengths] or [[]]).astype(np.int32)
-    v = np.arange(len(u), dtype=np.float32)
-    at = np.minimum(np.cumsum([0, *cuts, len(u)]), len(u))
-    parts = [(u[a:b], i[a:b], v[a:b]) for a, b in itertools.pairwise(at)]
-    blocks = list(whole_users(parts, len(lengths) + 2, 5))
-    assert sum(block.n_users for block in blocks) == len(lengths) + 2
-    for block in blocks:
-        block.check()
-    found = joined(blocks)
-    np.testing.assert_array_equal(found[0], [*lengths, 0, 0])
-    np.testing.assert_array_equal(found[1], i)
-    np.testing.assert_array_equal(found[2], v)
 
 
 # --- the folder ----------------------------------------------------------------------------------
@@ -252,37 +228,44 @@ def test_one_user_with_a_million_rows_is_bounded_and_the_others_are_not_held_up(
     assert sum(sizes) == rows.num_rows
 
 
-def test_a_disk_that_is_full_while_sorting(monkeypatch, tmp_path):
-    """The sort needs more than memory and disk together."""
-    connect = tacit.data.staging.duckdb.connect
-
-    def small(config):
-        return connect(config=config | {"memory_limit": "24MB", "max_temp_directory_size": "1MB"})
-
-    monkeypatch.setattr(tacit.data.staging.duckdb, "connect", small)
-    n = 2_000_000
-    rng = np.random.default_rng(0)
-    pq.write_table(
-        pa.table({"user": rng.permutation(n), "item": np.arange(n) % 50, "rating": np.ones(n)}),
-        tmp_path / "ratings.parquet",
-    )
-    with pytest.raises(DataError, match="disk"):
-        tacit.read(tmp_path / "ratings.parquet", scale=(1, 5), keep=tmp_path / "kept")
-    assert not (tmp_path / "kept").exists()
-
-
-def test_a_disk_that_is_full_while_writing(tmp_path):
-    rows = tacit.datasets.movielens_like(users=3000, items=500, ratings=200_000)
-    parts = [(rows.block.user_of_rating().astype(np.int32), rows.block.items, rows.block.values)]
+@contextmanager
+def no_large_files(size=100_000):
+    """Whoever writes a larger file is told that there is no room."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    source = pa.table(dict(zip(("user", "item", "rating"), parts[0], strict=True)))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(DataError, match=r"prepared rows could not be written.*make room"):
-            tacit.read(source, keep=tmp_path / "kept")
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert not (tmp_path / "kept").exists()
+
+
+FULL = {
+    "storing": ("tacit.data.staging.Staging", "store", "the disk that holds temporary files is"),
+    "sorting": ("tacit.data.sorting.Sorter", "add", "rows could not be sorted.*make room"),
+    "writing": ("tacit.data.preparing", "_write_rows", "rows could not be written.*make room"),
+}
+
+
+@pytest.mark.parametrize("doing", FULL)
+def test_a_disk_that_is_full(doing, tmp_path, monkeypatch):
+    """Nothing is left behind; the rows in order are asked for while they are written."""
+    where, name, told = FULL[doing]
+    owner = pkgutil.resolve_name(where)
+    work = getattr(owner, name)
+
+    def without_room(*given):
+        if doing == "writing":
+            given = (given[0], list(given[1]), *given[2:])
+        with no_large_files():
+            return work(*given)
+
+    monkeypatch.setattr(owner, name, without_room)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    rows = tacit.datasets.movielens_like(users=3000, items=500, ratings=200_000).block
+    columns = {"user": rows.user_of_rating(), "item": rows.items, "rating": rows.values}
+    with pytest.raises(DataError, match=told):
+        tacit.read(pa.table(columns), keep=tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- choosing by itself --------------------------------------------------------------------------

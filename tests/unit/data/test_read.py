@@ -19,7 +19,6 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data.encode import _Once
 from tacit.data.read import read
 
 USERS = [30, 4, 30, 4, 100]
@@ -335,25 +334,6 @@ def test_equals_sorting_in_memory(pairs, random):
         )
         == wanted
     )
-
-
-@given(
-    st.lists(
-        st.tuples(*[st.integers(0, 2)] * 2, st.integers(1, 3), st.integers(0, 3)), max_size=40
-    ),
-    st.integers(1, 7),
-)
-def test_duplicates_across_parts(rows, size):
-    rows.sort(key=lambda row: (row[0], row[1], row[3], row[2]))
-    once, kept = _Once(), []
-    for start in range(0, len(rows), size):
-        u, i, v, t = np.array(rows[start : start + size]).T
-        kept += zip(*once.add(u, i, v, t), strict=True)
-    kept += zip(*(once.held or ())[:3], strict=True)
-    last = {(u, i): v for u, i, v, _ in rows}
-    assert kept == [(u, i, v) for (u, i), v in last.items()]
-    assert once.repeated == (len(last) < len(rows))
-    assert once.tied == (len({(u, i, t) for u, i, _, t in rows}) < len(set(rows)))
 
 
 @pytest.mark.data

@@ -80,6 +80,12 @@ def test_all_in_the_graph_are_equally_long_and_products_are_scores(large):
     np.testing.assert_allclose(products - products[0], scores - scores[0], atol=1e-5)
 
 
+def test_what_all_items_have_in_common_plays_no_part(large):
+    moved = FoldIn(large.item_factors + np.float32(0.5), large.centring, large.ridge)
+    for mine, hers in zip(equally_long(moved), equally_long(large), strict=True):
+        np.testing.assert_allclose(mine, hers, atol=1e-4)
+
+
 def test_next_to_a_few_very_long_items_all_others_would_look_alike(monkeypatch):
     monkeypatch.setattr(tacit.serving.nearest, "LONGEST", 0.0)
     fold = folding(20_000)
