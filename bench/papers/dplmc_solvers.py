@@ -26,6 +26,7 @@ EXACT = {
     "steps": 40,
     "eta": 0.5,
     "alpha_1": 1.5,
+    "alpha_2": 3.0,  # the longest row of all may be an item's
     "row_bound": 0.3,
     "chance": 0.003,
     "balance": 1.0,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 to 3 of DPLMC (Wang, Zhao, Kolar, 2023): private gradient descent against private ALS.
 
-    python bench/papers/dplmc_synthetic.py [--quick] [--trials 2] [--search SOLVER TRIALS]
+    python bench/papers/dplmc_synthetic.py [--quick] [--trials 10] [--search SOLVER TRIALS]
 
 The paper's synthetic data: 100 items, rank 5 (figure 3: 3, 5, 7), rank * users * log(users) ratings
 for training, with noise of deviation 1 or none. The error is the mean square over unknown entries
@@ -246,7 +246,7 @@ def pictures(figures: Errors, ranked: Errors) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few users, no chart, no verdict")
-    parser.add_argument("--trials", type=int, default=2, help="data sets a cell (the paper: 10)")
+    parser.add_argument("--trials", type=int, default=10, help="data sets a cell")
     parser.add_argument("--search", nargs=2, metavar=("SOLVER", "TRIALS"))
     options = parser.parse_args()
     print(describe(2))
