@@ -186,6 +186,8 @@ def solver(name: str, cell: Cell, settings: Settings, width: float) -> Solver:
     if name == "ALS":
         return tacit.ALS(gram="shared", offset_share=0.0, gram_share=0.02, chance_share=0.0, **some)
     if name == "DPLMC":
+        if cell.start == "random":
+            some["steps"] *= 2  # on some data sets a descent from chance is slow at first
         p = rank * math.log(cell.users) / 100
         return tacit.Gradient(p=p, mean_ridge=math.inf, start=cell.start, init_share=share, **some)
     steps = some.pop("steps")
