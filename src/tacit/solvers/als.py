@@ -20,7 +20,7 @@ from tacit.solvers.offsets import COUNTS_OF_OFFSETS, OffsetSteps
 from tacit.solvers.per_item import PerItem
 from tacit.solvers.pricing import priced
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import WarmStart, begin, check_start, rank_of
+from tacit.solvers.warm_start import WarmStart, begin, check_start, hold, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -152,7 +152,7 @@ class ALS:
         h = self.recipe(public)
         offsets = h.offset_steps.ask(curator, self.start)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
-        V, home = h.start(public, self)
+        V, home = h.begin(n, self.seed)
         if h.rank == 0:
             return h.fold(V, centring)
         # From here on the level is a factor, so it is found together with the others.
@@ -203,6 +203,7 @@ class ALS:
             chance_bound=MOST_CHANCE * unit**2 if self.chance_share else None,
             gradient_share=1 - share - self.gram_share - self.chance_share,
             n_users=public.n_users,
+            start=self.start,
         )
 
 
@@ -221,6 +222,7 @@ class Recipe:
     chance_bound: float | None
     gradient_share: float
     n_users: int
+    start: WarmStart | None
 
     def room_for_grams(self, n_items: int) -> int:
         """Bytes that the sums of a Gram matrix for each item take."""
@@ -252,7 +254,11 @@ class Recipe:
         left = noise**2 * self.averaging / (2 - self.averaging)
         chance = self.chance.value * self._weight(n)
         ridge: NDArray[np.float64] = (chance + left / n) / self.factor_variance
-        return ridge
+        return ridge * self._hold(n)
+
+    def _hold(self, n: NDArray[np.float64]) -> NDArray[np.float64]:
+        bare = self.chance.value * self._weight(n) / self.factor_variance
+        return hold(self.start, n, bare, self.n_users)
 
     def _weight(self, n: NDArray[np.float64]) -> float:
         """The weight of a user's rating, on average."""
@@ -262,11 +268,11 @@ class Recipe:
         """How a user finds her own factors: their prior covariance is I."""
         return FoldIn(V.astype(np.float32), centring, ridge=self.chance.value)
 
-    def start(self, public: Public, als: ALS) -> Begun:
+    def begin(self, n: NDArray[np.float64], seed: int) -> Begun:
         """Item factors of about the expected size: random, or those of an earlier model."""
-        rng = np.random.default_rng(als.seed)
-        V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
-        V, home = begin(als.start, V, level=int(self.level is not None))
+        rng = np.random.default_rng(seed)
+        V = rng.standard_normal((len(n), self.rank)) * math.sqrt(self.factor_variance)
+        V, home = begin(self.start, V, self._hold(n), level=int(self.level is not None))
         return self.levelled(V), home
 
     def levelled(self, V: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.offsets import Offsets, OffsetSteps
 from tacit.solvers.spectral import SpectralStart
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import WarmStart, begin, rank_of
+from tacit.solvers.warm_start import WarmStart, begin, hold, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -201,6 +201,7 @@ class Gradient:
             spectral=SpectralStart(rank, init_share, row_bound) if init_share else None,
             gram_share=self.omega * left,
             gradient_share=left - self.omega * left - init_share,
+            earlier=self.earlier,
         )
 
 
@@ -218,6 +219,7 @@ class Recipe:
     spectral: SpectralStart | None
     gram_share: float
     gradient_share: float
+    earlier: WarmStart | None
 
     def item_ridge(
         self, n: NDArray[np.float64], noise: float, eta: float, public: Public
@@ -226,7 +228,10 @@ class Recipe:
         weight = public.n_users / n.sum()
         left = noise**2 * eta / (2 - eta)
         ridge: NDArray[np.float64] = (self.chance * weight + left / n) / self.size**2
-        return ridge[:, None]
+        return (ridge * self._hold(n, public.n_users))[:, None]
+
+    def _hold(self, n: NDArray[np.float64], n_users: int) -> NDArray[np.float64]:
+        return hold(self.earlier, n, self.chance * n_users / n.sum() / self.size**2, n_users)
 
     def begin(
         self, curator: Curator, rows: Rows, n: NDArray[np.float64], gradient: Gradient
@@ -236,4 +241,4 @@ class Recipe:
             return begin(None, self.spectral.ask(curator, rows, n))
         rng = np.random.default_rng(gradient.seed)
         V = rng.standard_normal((len(n), self.rank)) * math.sqrt(self.size)
-        return begin(gradient.earlier, V)
+        return begin(self.earlier, V, self._hold(n, curator.public.n_users))

@@ -55,14 +55,14 @@ def fit(options: PerItem, als: ALS, curator: Curator) -> FoldIn:
     if h.rank == 0:
         offsets = h.offset_steps.ask(curator)
         centring = h.offset_steps.centring(public, offsets.values)
-        return h.fold(h.start(public, als)[0], centring)
+        return h.fold(h.begin(offsets.counts, als.seed)[0], centring)
     preparation = Preparation(options, h.offset_steps, public, counts_wanted=True)
     prepared = preparation.ask(curator, als.start)
     n = prepared.counts
     centring = Centring(prepared.centring.offsets)
     rows = replace(prepared.rows, clip=public.width, centring=centring)
     noise = curator.plan["factors.gradient"].std
-    V, home = h.start(public, als)
+    V, home = h.begin(n, als.seed)
     V = h.levelled(V * prepared.frequent[:, None])
     for t in range(als.steps):
         answer = curator.noisy_sum(asked(h, rows, h.fold(V, centring)), "factors")

@@ -16,7 +16,7 @@ from tacit.mechanisms.posterior import FIRST_SIZE, Posterior
 from tacit.solvers import posterior_sample
 from tacit.solvers.offsets import OffsetSteps
 from tacit.solvers.strength import strength
-from tacit.solvers.warm_start import WarmStart, begin, check_start, rank_of
+from tacit.solvers.warm_start import WarmStart, begin, check_start, hold, rank_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -146,7 +146,7 @@ class Langevin:
         h = self.recipe(public)
         offsets = h.offset_steps.ask(curator, self.start)
         n, centring = offsets.counts, h.offset_steps.centring(public, offsets.values)
-        V, home = h.start(public, self)
+        V, home = h.begin(n, public.n_users, self.seed)
         if h.rank == 0:
             return h.fold(V, centring)
         # From here on the level is a factor, so it is found together with the others.
@@ -215,6 +215,7 @@ class Langevin:
             row_bound=self.row_bound * public.width,
             offset_steps=OffsetSteps.usual(public, share),
             gradient_share=1 - share,
+            start=self.start,
         )
 
 
@@ -230,21 +231,26 @@ class Recipe:
     row_bound: float
     offset_steps: OffsetSteps
     gradient_share: float
+    start: WarmStart | None
 
     def ridge(self, n: NDArray[np.float64], noise: float, public: Public) -> NDArray[np.float64]:
         """For each item the pull toward zero: chance in its sums, and noise that steps leave."""
         weight = public.n_users / n.sum()
         ridge: NDArray[np.float64] = (self.chance * weight + noise / n) / self.factor_variance
-        return ridge
+        return ridge * self._hold(n, public.n_users)
+
+    def _hold(self, n: NDArray[np.float64], n_users: int) -> NDArray[np.float64]:
+        bare = self.chance * n_users / n.sum() / self.factor_variance
+        return hold(self.start, n, bare, n_users)
 
     def fold(self, V: NDArray[np.float64], centring: Centring) -> FoldIn:
         """How a user finds her own factors: their prior covariance is I."""
         return FoldIn(V.astype(np.float32), centring, ridge=self.chance)
 
-    def start(self, public: Public, h: Langevin) -> Begun:
+    def begin(self, n: NDArray[np.float64], n_users: int, seed: int) -> Begun:
         """Item factors of about the expected size: random, or those of an earlier model."""
-        rng = np.random.default_rng(h.seed)
-        V = rng.standard_normal((public.n_items, self.rank)) * math.sqrt(self.factor_variance)
-        V, home = begin(h.start, V, level=1)
+        rng = np.random.default_rng(seed)
+        V = rng.standard_normal((len(n), self.rank)) * math.sqrt(self.factor_variance)
+        V, home = begin(self.start, V, self._hold(n, n_users), level=1)
         V[:, :1] = self.level
         return V, home

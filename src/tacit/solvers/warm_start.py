@@ -171,16 +171,31 @@ class WarmStart:
         V[~known] = np.nan
         return V
 
-    def begin(self, usual: NDArray[np.float64], level: int) -> Begun:
+    def begin(self, usual: NDArray[np.float64], level: int, hold: NDArray[np.float64]) -> Begun:
         """The usual first factors with those of the start in their place and of their size.
 
-        The first `level` columns are left alone.
+        The first `level` columns are left alone. Ridges that hold on to the start, `hold` times as
+        large, pull to what its users were enough to find: a posterior mean is so much shorter.
         """
         V = usual.copy()
         scaled = self.scaled(len(V), math.sqrt(float(np.mean(V[:, level:] ** 2))))
         known = self.over(len(V))[1]
         V[known, level:] = scaled[known]
-        return V, np.where(known[:, None], V, 0)
+        found = float(np.mean(1 - 1 / hold[known])) or 1.0
+        home = np.where(known[:, None], V, 0)
+        home[:, level:] *= math.sqrt(found)
+        return V, home
+
+    def hold(self, n: NDArray[np.float64], bare: float, n_users: int) -> NDArray[np.float64]:
+        """For each item how many times its ridge grows, as if the start's users were here too.
+
+        n: weighted counts of the ratings of `n_users` users; theirs are taken to be alike.
+        bare: the ridge without noise. Users whose ratings noise has hidden do not count.
+        """
+        own = self.model.statement
+        users = 0 if own.private else own.n_users
+        times: NDArray[np.float64] = 1 + self.over(len(n))[1] * (users / n_users) * n / bare
+        return times
 
     @property
     def fingerprint(self) -> str:
@@ -199,6 +214,20 @@ def check_start(start: object) -> None:
         raise ValueError("start must be a WarmStart, such as WarmStart(tacit.load(folder))")
 
 
-def begin(start: WarmStart | None, usual: NDArray[np.float64], level: int = 0) -> Begun:
+def begin(
+    start: WarmStart | None,
+    usual: NDArray[np.float64],
+    hold: NDArray[np.float64] | None = None,
+    level: int = 0,
+) -> Begun:
     """Where a training begins: as usual, or from an earlier model."""
-    return (usual, np.zeros_like(usual)) if start is None else start.begin(usual, level)
+    if start is None:
+        return usual, np.zeros_like(usual)
+    return start.begin(usual, level, np.ones(len(usual)) if hold is None else hold)
+
+
+def hold(
+    start: WarmStart | None, n: NDArray[np.float64], bare: float, n_users: int
+) -> NDArray[np.float64]:
+    """How many times ridges grow that pull to a start; 1 where there is none."""
+    return np.ones(len(n)) if start is None else start.hold(n, bare, n_users)

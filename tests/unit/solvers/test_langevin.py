@@ -47,7 +47,7 @@ def trained(solver, block, factor=0.0, seed=1):
 def plain_descent(solver, block, fold, n):
     """The same steps in plain NumPy, user by user; offsets and counts as released."""
     h = solver.recipe(PUBLIC)
-    V, _ = h.start(PUBLIC, solver)
+    V, _ = h.begin(n, PUBLIC.n_users, solver.seed)
     ridge = h.chance * PUBLIC.n_users / n.sum() / h.factor_variance
     kept = []
     for t in range(1, solver.steps + 1):

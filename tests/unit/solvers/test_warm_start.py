@@ -310,11 +310,27 @@ def test_items_are_matched_by_id_and_moved_to_the_scale():
     assert np.isnan(scaled[1]).all()
     assert np.mean(scaled[[0, 2]] ** 2) == pytest.approx(1.0)
     usual = np.full((3, 3), 0.5)
-    V, home = start.begin(usual, level=1)
+    V, home = start.begin(usual, level=1, hold=np.ones(3))
     np.testing.assert_allclose(V[1], 0.5)
     np.testing.assert_allclose(V[:, 0], 0.5)
     np.testing.assert_allclose(home[1], 0)
     np.testing.assert_allclose(home[[0, 2]], V[[0, 2]])
+    # Users who tell a quarter of all that is known, and none of the second item.
+    _, home = start.begin(usual, level=1, hold=np.array([4 / 3, 1, 4 / 3]))
+    np.testing.assert_allclose(home[[0, 2], 1:], 0.5 * V[[0, 2], 1:])
+    np.testing.assert_allclose(home[[0, 2], 0], 0.5)
+
+
+def test_ridges_hold_on_to_a_start_as_its_users_would(raw, ratings):
+    """Twice as many users with a count of 3 pull like 6 ratings more; noise hides who they are."""
+    n_items = len(ratings.catalogue.ids)
+    start = WarmStart(raw, "public ratings").on(ratings.catalogue.ids, 1, 5)
+    n = np.full(n_items, 3.0)
+    n_users = raw.statement.n_users / 2
+    np.testing.assert_allclose(start.hold(n, 1.5, n_users), 1 + 6 / 1.5)
+    private = tacit.fit(ratings, tacit.ALS(rank=2), epsilon=1.0).model
+    after = WarmStart(private).on(ratings.catalogue.ids, 1, 5)
+    np.testing.assert_allclose(after.hold(n, 1.5, n_users), 1.0)
 
 
 def test_a_level_is_known_by_being_alike():
