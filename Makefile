@@ -100,7 +100,7 @@ bench-scale: $(VENV)/.tools ## what is measured beyond one process or its memory
 	$(BIN)/python bench/spark.py > bench/results/spark.txt
 	$(BIN)/python bench/report.py
 
-nightly-scale: $(VENV)/.tools ## a billion ratings on this machine: half an hour and 30 GB of disk
+nightly-scale: $(VENV)/.tools ## a billion ratings on this machine: ten minutes and 30 GB of disk
 	$(BIN)/python bench/scale.py --billion > bench/results/scale_billion.txt
 	$(BIN)/python bench/report.py
 
