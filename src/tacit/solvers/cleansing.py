@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tacit.solvers.normal_equations import leading
+from tacit.solvers.moments import leading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,8 @@ import numpy as np
 from tacit.accounting.release import Plan, Release
 from tacit.contributions import Covariance, PowerProduct
 from tacit.contributions.base import triangle
-from tacit.solvers.normal_equations import leading, unpacked
+from tacit.solvers.moments import leading
+from tacit.solvers.normal_equations import unpacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,8 @@ from tacit.contributions import Covariance, LeastSquares, SharedGram, UserFactor
 from tacit.contributions.covariance import ROW_BITS
 from tacit.folding import Centring, FoldIn
 from tacit.solvers.item_solves import by_items, positive_part, solved, symmetric
-from tacit.solvers.normal_equations import leading, unpacked
+from tacit.solvers.moments import leading
+from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.preparation import Preparation
 from tacit.solvers.pricing import priced
 from tacit.solvers.warm_start import begin, rank_of

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,3 +39,17 @@ def between(C: NDArray[np.float64], most: float) -> NDArray[np.float64]:
 
 def largest(C: NDArray[np.float64]) -> float:
     return float(np.linalg.eigvalsh(C)[-1])
+
+
+def leading(A: NDArray[np.float64], k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The k largest eigenvalues of a symmetric matrix, rising, and their orthonormal vectors.
+
+    A search in a large matrix begins at the same vector each time, so that its result is the same.
+    """
+    n = len(A)
+    if n < 10 * k or not A.any():
+        values, vectors = eigh(A, subset_by_index=(n - k, n - 1))
+        return values, vectors
+    values, vectors = eigsh(A, k=k, which="LA", v0=np.cos(np.arange(n)))
+    order = np.argsort(values)
+    return values[order], vectors[:, order]

@@ -15,7 +15,8 @@ from tacit.contributions.base import triangle
 from tacit.folding import FoldIn
 from tacit.solvers.cleansing import without_noise
 from tacit.solvers.directions import check_pairs
-from tacit.solvers.normal_equations import leading, unpacked
+from tacit.solvers.moments import leading
+from tacit.solvers.normal_equations import unpacked
 from tacit.solvers.start import Start
 from tacit.user_steps import GradientReplay
 

@@ -14,7 +14,7 @@ from tacit.contributions import Rows, Seen
 from tacit.folding import FoldIn
 from tacit.solvers.cleansing import cleansed, factors_of, nearest
 from tacit.solvers.directions import Dense, Oja
-from tacit.solvers.normal_equations import leading
+from tacit.solvers.moments import leading
 from tacit.solvers.start import Start
 from tacit.user_steps import Neighbours, Projection
 

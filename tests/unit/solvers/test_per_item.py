@@ -18,7 +18,7 @@ from tacit.mechanisms.rehearsal import Rehearsal
 from tacit.solvers import ALS
 from tacit.solvers.item_likelihood import shrunk_grams
 from tacit.solvers.item_solves import by_items, positive_part, solved, symmetric
-from tacit.solvers.normal_equations import leading
+from tacit.solvers.moments import leading
 from tacit.solvers.per_item import PerItem
 
 N_USERS, N_ITEMS = 150, 24
