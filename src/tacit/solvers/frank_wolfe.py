@@ -92,7 +92,7 @@ class FrankWolfe:
         for name, times in (("first", 1), ("steps", self.steps - 2)):
             if times:
                 share, top = each * times, self._top(name, public)
-                l2 = (self._along(public)[1] * top.bound) ** 2
+                l2 = (self._along(public, ENERGY_ALONG) * top.bound) ** 2
                 releases += (
                     *top.releases((1 - ENERGY_SHARE) * share, times, public.n_items),
                     Release.share(
@@ -112,7 +112,7 @@ class FrankWolfe:
             A = Residuals(FoldIn(V, centring, step=Y))
             top = self._top("first" if t == 1 else "steps", public)
             v = top.ask(curator, A, rng, near=v)
-            question = PowerEnergy(A, top.bound, v, self._along(public)[1])
+            question = PowerEnergy(A, top.bound, v, self._along(public, ENERGY_ALONG))
             energy = float(curator.noisy_sum(question, top.name)["energy"][0])
             # What the noise may hide of lambda is added to it, so that no step is too long.
             sigma = top.noise_of_product(curator.plan)
@@ -139,11 +139,8 @@ class FrankWolfe:
         )
         if dense:
             return Dense(name, bound)
-        return Oja(name, bound, self.oja_steps, self._along(public)[0])
+        return Oja(name, bound, self.oja_steps, self._along(public))
 
-    def _along(self, public: Public) -> tuple[float, float]:
-        """The share of a row's bound that counts in products, and in energies."""
-        if math.isinf(public.mu):
-            return 1.0, 1.0
-        product = math.sqrt(self.alignment)
-        return product, max(product, ENERGY_ALONG)
+    def _along(self, public: Public, least: float = 0.0) -> float:
+        """The share of a row's bound that counts along a direction, but at least this."""
+        return 1.0 if math.isinf(public.mu) else max(math.sqrt(self.alignment), least)
