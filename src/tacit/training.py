@@ -180,8 +180,8 @@ def train(ratings: Ratings, solver: Solver, budget: Budget, execution: Execution
 
 def matched(solver: Solver, ratings: Ratings, budget: Budget) -> tuple[Solver, WarmStart | None]:
     """The solver with its start over the items of these ratings, and that start."""
-    start = getattr(solver, "start", None)
-    if not isinstance(start, WarmStart):
+    start = start_of(solver)
+    if start is None:
         return solver, None
     found = start.on(ratings.catalogue.ids, ratings.scale.low, ratings.scale.high)
     if ratings.personal and not start.declared_public and math.isfinite(budget.epsilon):
@@ -192,6 +192,12 @@ def matched(solver: Solver, ratings: Ratings, budget: Budget) -> tuple[Solver, W
         )
     again: Solver = replace(solver, start=found)  # type: ignore[type-var]
     return again, found
+
+
+def start_of(solver: Solver) -> WarmStart | None:
+    """The earlier model that a solver begins from, if there is one."""
+    start = getattr(solver, "start", None)
+    return start if isinstance(start, WarmStart) else None
 
 
 def engine_of(ratings: Ratings, execution: Execution) -> Engine:
@@ -218,6 +224,8 @@ def calibrated_plan(
     """The solver's plan with its noise, from public facts alone."""
     mu = math.inf if math.isinf(budget.epsilon) else gdp.mu(budget.epsilon, budget.delta)
     public = Public(n_users, n_items, low=scale[0], high=scale[1], mu=mu, feedback=feedback)
+    if start := start_of(solver):
+        start.check(public)
     plan = calibrate(
         solver.plan(public), budget.epsilon, budget.delta, relative_error=RELATIVE_ERROR
     )

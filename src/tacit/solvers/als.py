@@ -257,8 +257,7 @@ class Recipe:
         return ridge * self._hold(n)
 
     def _hold(self, n: NDArray[np.float64]) -> NDArray[np.float64]:
-        bare = self.chance.value * self._weight(n) / self.factor_variance
-        return hold(self.start, n, bare, self.n_users)
+        return hold(self.start, n, self.chance.value / self.factor_variance, self.n_users)
 
     def _weight(self, n: NDArray[np.float64]) -> float:
         """The weight of a user's rating, on average."""

@@ -231,7 +231,7 @@ class Recipe:
         return (ridge * self._hold(n, public.n_users))[:, None]
 
     def _hold(self, n: NDArray[np.float64], n_users: int) -> NDArray[np.float64]:
-        return hold(self.earlier, n, self.chance * n_users / n.sum() / self.size**2, n_users)
+        return hold(self.earlier, n, self.chance / self.size**2, n_users)
 
     def begin(
         self, curator: Curator, rows: Rows, n: NDArray[np.float64], gradient: Gradient

@@ -179,12 +179,10 @@ class Langevin:
 
     def target(self, public: Public) -> Posterior:
         """What guarantee="posterior" samples; 8 factors if no rank is given."""
-        rank = 8 if self.rank is None else max(self.rank, 1)
-        if self.start:
-            rank = rank_of(self.start, public, self.rank)
+        asked = 8 if self.rank is None and self.start is None else self.rank
         return Posterior(
             n_items=public.n_items,
-            rank=rank if self.start else min(rank, public.n_items),
+            rank=max(rank_of(self.start, public, asked), 1),
             low=public.low,
             high=public.high,
             trim=self.trim,
@@ -240,8 +238,7 @@ class Recipe:
         return ridge * self._hold(n, public.n_users)
 
     def _hold(self, n: NDArray[np.float64], n_users: int) -> NDArray[np.float64]:
-        bare = self.chance * n_users / n.sum() / self.factor_variance
-        return hold(self.start, n, bare, n_users)
+        return hold(self.start, n, self.chance / self.factor_variance, n_users)
 
     def fold(self, V: NDArray[np.float64], centring: Centring) -> FoldIn:
         """How a user finds her own factors: their prior covariance is I."""

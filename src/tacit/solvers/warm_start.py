@@ -110,9 +110,8 @@ class WarmStart:
         listed = (f"the number of users, {own.n_users}", *own.public)
         return tuple(f"by the training of the start: {each}" for each in listed)
 
-    def rank(self, public: Public, asked: int | None, level: int) -> int:
+    def rank(self, asked: int | None, level: int) -> int:
         """The rank of a training that starts here; its first `level` factors are users' levels."""
-        self.check(public)
         own = int(self.model.item_factors.shape[1]) - self.level
         if asked not in {None, own + level}:
             beside = ", and this algorithm has one more for the user's level" if level else ""
@@ -186,12 +185,14 @@ class WarmStart:
         home[:, level:] *= math.sqrt(found)
         return V, home
 
-    def hold(self, n: NDArray[np.float64], bare: float, n_users: int) -> NDArray[np.float64]:
+    def hold(self, n: NDArray[np.float64], chance: float, n_users: int) -> NDArray[np.float64]:
         """For each item how many times its ridge grows, as if the start's users were here too.
 
         n: weighted counts of the ratings of `n_users` users; theirs are taken to be alike.
-        bare: the ridge without noise. Users whose ratings noise has hidden do not count.
+        chance: of a rating, as a multiple of the variance of factors. Users whose ratings noise has
+            hidden do not count.
         """
+        bare = chance * n_users / n.sum()  # the ridge without noise
         own = self.model.statement
         users = 0 if own.private else own.n_users
         times: NDArray[np.float64] = 1 + self.over(len(n))[1] * (users / n_users) * n / bare
@@ -205,7 +206,7 @@ class WarmStart:
 
 def rank_of(start: WarmStart | None, public: Public, asked: int | None, level: int = 0) -> int:
     """The rank that was asked for, or that of the start, or as many factors as pay."""
-    return usual_rank(public, asked) if start is None else start.rank(public, asked, level)
+    return usual_rank(public, asked) if start is None else start.rank(asked, level)
 
 
 def check_start(start: object) -> None:
@@ -227,7 +228,7 @@ def begin(
 
 
 def hold(
-    start: WarmStart | None, n: NDArray[np.float64], bare: float, n_users: int
+    start: WarmStart | None, n: NDArray[np.float64], chance: float, n_users: int
 ) -> NDArray[np.float64]:
     """How many times ridges grow that pull to a start; 1 where there is none."""
-    return np.ones(len(n)) if start is None else start.hold(n, bare, n_users)
+    return np.ones(len(n)) if start is None else start.hold(n, chance, n_users)

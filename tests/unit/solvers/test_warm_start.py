@@ -327,18 +327,18 @@ def test_ridges_hold_on_to_a_start_as_its_users_would(raw, ratings):
     start = WarmStart(raw, "public ratings").on(ratings.catalogue.ids, 1, 5)
     n = np.full(n_items, 3.0)
     n_users = raw.statement.n_users / 2
-    np.testing.assert_allclose(start.hold(n, 1.5, n_users), 1 + 6 / 1.5)
+    chance = 1.5 * n.sum() / n_users  # then a ridge without noise is 1.5
+    np.testing.assert_allclose(start.hold(n, chance, n_users), 1 + 6 / 1.5)
     private = tacit.fit(ratings, tacit.ALS(rank=2), epsilon=1.0).model
     after = WarmStart(private).on(ratings.catalogue.ids, 1, 5)
-    np.testing.assert_allclose(after.hold(n, 1.5, n_users), 1.0)
+    np.testing.assert_allclose(after.hold(n, chance, n_users), 1.0)
 
 
 def test_a_level_is_known_by_being_alike():
     alike = WarmStart(model_of([1, 2], [[0.8, 1], [0.8, 2]], [3, 3]))
     assert (alike.level, WarmStart(model_of([1, 2], [[0.8, 1], [0.7, 2]], [3, 3])).level) == (1, 0)
-    public = Public(n_users=5, n_items=2, low=1, high=5, mu=math.inf)
-    assert alike.rank(public, None, level=0) == 1
-    assert alike.rank(public, 2, level=1) == 2
+    assert alike.rank(None, level=0) == 1
+    assert alike.rank(2, level=1) == 2
 
 
 @pytest.mark.parametrize(("name", "right"), [("als", 5), ("langevin", 5), ("gradient", 4)])
